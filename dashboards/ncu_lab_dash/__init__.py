@@ -1,0 +1,1 @@
+"""The Dash application of ncu-lab."""

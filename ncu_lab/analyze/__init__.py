@@ -1,0 +1,1 @@
+"""Pure functions from stored runs to what they mean."""

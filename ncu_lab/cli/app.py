@@ -1,0 +1,58 @@
+"""The command line: the sole place that turns an error into words and an exit code.
+
+Commands live in one small module each and import nothing heavy at their top, so that ``ncu-lab --help`` stays fast.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from ncu_lab.errors import Exit, NcuLabError
+
+app = typer.Typer(
+    name="ncu-lab",
+    help="A laboratory for GPU kernel performance around NVIDIA Nsight Compute.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def root(
+    debug: bool = typer.Option(False, "--debug", envvar="NCU_LAB_DEBUG", help="Show a traceback when something fails."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+) -> None:
+    """Build, check, time, profile, and understand CUDA kernels."""
+    if version:
+        from ncu_lab import __version__
+
+        typer.echo(f"ncu-lab {__version__}")
+        raise typer.Exit
+    if debug:
+        os.environ["NCU_LAB_DEBUG"] = "1"
+
+
+def main() -> None:
+    """Run the command line; every foreseen failure ends in one or two lines and its exit code."""
+    try:
+        app()
+    except NcuLabError as error:
+        if os.environ.get("NCU_LAB_DEBUG"):
+            raise
+        print(f"error: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"  {error.hint}", file=sys.stderr)
+        sys.exit(int(error.exit_code))
+    except BrokenPipeError:
+        # The reader (head, less) has gone: no error of ours. Keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(int(Exit.OK))
+
+
+if __name__ == "__main__":
+    main()

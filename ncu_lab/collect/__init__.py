@@ -1,0 +1,1 @@
+"""Running Nsight Compute: building its command line, watching it, reading its log."""

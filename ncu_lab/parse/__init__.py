@@ -1,0 +1,1 @@
+"""Reading reports and CSV exports into a Run."""

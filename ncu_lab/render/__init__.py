@@ -1,0 +1,1 @@
+"""Turning results into text, tables and figures; nothing here reads files."""

@@ -1,0 +1,1 @@
+"""One function per user task, wiring the layers; prints nothing."""
