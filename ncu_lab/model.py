@@ -501,3 +501,16 @@ def silent(_: ProgressEvent) -> None:
 
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ParsedReport:
+    """What a report or an export holds, before it belongs to a run: the tables of :class:`Run` and their context."""
+
+    launches: pd.DataFrame
+    metrics: pd.DataFrame
+    instances: pd.DataFrame
+    rules: pd.DataFrame
+    device: Device | None = None
+    environment: Environment = field(default_factory=Environment)
+    notices: tuple[Notice, ...] = ()
