@@ -1,0 +1,79 @@
+"""Option types that commands share, so that the same option reads and means the same everywhere."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ncu_lab.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncu_lab.model import Problem
+
+DEFAULT_SIZE = 2048
+
+
+class Format(StrEnum):
+    """How a command prints its data."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        help="Folder of runs. Default: NCU_LAB_STORE, else the project file, else reports/ at the git root, "
+        "else ./reports.",
+        show_default=False,
+    ),
+]
+ExampleOption = Annotated[bool, typer.Option("--example", help="Read the bundled H200 runs instead of a store.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the data.")]
+StageOption = Annotated[
+    list[str] | None, typer.Option("--stage", help="A stage of the ladder; repeatable.", show_default=False)
+]
+AllOption = Annotated[bool, typer.Option("--all", help="All stages of the ladder.")]
+SizeOption = Annotated[
+    int | None, typer.Option("--size", help=f"M = N = K. Default: {DEFAULT_SIZE}.", show_default=False)
+]
+MOption = Annotated[int | None, typer.Option("-m", help="Rows of A and C; default --size.", show_default=False)]
+NOption = Annotated[int | None, typer.Option("-n", help="Columns of B and C; default --size.", show_default=False)]
+KOption = Annotated[
+    int | None, typer.Option("-k", help="Columns of A and rows of B; default --size.", show_default=False)
+]
+
+
+def problem_from(
+    size: int | None, m: int | None = None, n: int | None = None, k: int | None = None, default: int = DEFAULT_SIZE
+) -> Problem:
+    """Return the problem that the size options ask for; each of ``m, n, k`` overrides ``size``.
+
+    Raises:
+        UsageError: When a size is zero or negative, or a matrix is too large.
+    """
+    from ncu_lab.model import Problem
+
+    if size is not None and size < 1:
+        raise UsageError(f"--size {size} is too small", "The size must be at least 1.")
+    cube = default if size is None else size
+    return Problem(*(cube if given is None else given for given in (m, n, k)))
+
+
+def resolve_store(store: Path | None, example: bool) -> Path:
+    """Return the folder of runs that ``--store`` and ``--example`` ask for.
+
+    Raises:
+        UsageError: When both are given.
+    """
+    if store is not None and example:
+        raise UsageError("--store and --example exclude each other", "--example reads the bundled runs; give one.")
+    from ncu_lab.workflows.reading import default_store
+
+    return default_store(store, example)
