@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Records the bundled example runs on a GPU machine, by the product itself, from a clean checkout.
+#
+#   record_examples.sh BUNDLE OUT [WHEELS]
+#
+# BUNDLE is a git bundle of the commit to record (git bundle create lab.bundle main); it is cloned into a neutral
+# folder, so that no path of the machine enters the runs. OUT receives the store, packed, and the log.
+# WHEELS holds wheels of packages the machine lacks (ncu-report).
+set -uo pipefail
+bundle=$(realpath "$1") out=$(realpath "$2") wheels=${3:+$(realpath "$3")}
+lab=/tmp/ncu-lab
+rm -rf "$lab" /tmp/site && git clone -q "$bundle" "$lab" -b main || exit
+if [ -n "${wheels:-}" ]; then
+    python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/site "$wheels"/*.whl || exit
+fi
+export PYTHONPATH=/tmp/site:$lab:$lab/dashboards PYTHONUNBUFFERED=1 COLUMNS=150
+cd "$lab" || exit
+lab() { python3 -m ncu_lab.cli.app "$@"; }
+step() { # Runs one command, tells how long it took and how it ended; a failure does not stop the next.
+    echo "\$ ncu-lab ${*}"
+    local start=$SECONDS
+    lab "$@"
+    echo "[exit $?, $((SECONDS - start)) s]"
+}
+{
+    nvidia-smi --query-gpu=name,driver_version,power.limit,clocks.max.sm --format=csv
+    step doctor
+    step profile --all --size 4096 --drop-report
+    step profile --all --size 1024 --drop-report
+    step profile --name cupy-three-launches --nvtx step/ --keep-report -- python3 tests/gpu/three_launches.py
+    step runs
+    step ladder --size 4096
+} 2>&1 | tee "$out/record.log"
+tar -C reports -cf - --exclude=examples --exclude=README.md . | gzip -9 >"$out/runs.tar.gz"
+du -sh reports/*/ "$out"/*
