@@ -10,6 +10,7 @@ import sys
 
 import typer
 
+from ncu_lab import __version__
 from ncu_lab.errors import Exit, NcuLabError
 
 app = typer.Typer(
@@ -18,21 +19,26 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    # Plain help: importing rich for it would take longer than everything else that --help does.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ncu-lab {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
 def root(
     debug: bool = typer.Option(False, "--debug", envvar="NCU_LAB_DEBUG", help="Show a traceback when something fails."),
-    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
+    ),
 ) -> None:
     """Build, check, time, profile, and understand CUDA kernels."""
-    if version:
-        from ncu_lab import __version__
-
-        typer.echo(f"ncu-lab {__version__}")
-        raise typer.Exit
     if debug:
         os.environ["NCU_LAB_DEBUG"] = "1"
 
