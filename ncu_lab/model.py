@@ -325,12 +325,13 @@ METRIC_COLUMNS: Mapping[str, str] = {
 }
 INSTANCE_COLUMNS: Mapping[str, str] = {
     "launch": "int64",
-    "metric": "object",
-    "kind": "object",  # pc, index, time
-    "correlation": "int64",
+    "metric": "category",
+    "kind": "category",  # what the correlation is: pc, index, time (ns since 1970), name
+    "correlation": "int64",  # the position among the instances where the kind is name
+    "label": "category",  # the correlation itself where the kind is name (an opcode)
     "value": "float64",
-    "sass": "object",
-    "file": "object",
+    "sass": "category",  # sass, file and line only where the kind is pc
+    "file": "category",
     "line": "Int64",
 }
 RULE_COLUMNS: Mapping[str, str] = {
@@ -353,6 +354,22 @@ TIMING_COLUMNS: Mapping[str, str] = {
     "power_w": "float64",
     "temperature_c": "float64",
 }
+
+
+def table(columns: Mapping[str, str], data: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """Return a table with exactly these columns, in their order and types.
+
+    Args:
+        columns: Column name -> pandas type: ``LAUNCH_COLUMNS`` and its like.
+        data: Column name -> values, all of one length; further columns are dropped. None makes an empty table.
+
+    Raises:
+        KeyError: When ``data`` lacks a column.
+    """
+    import pandas as pd
+
+    values = {name: [] for name in columns} if data is None else data
+    return pd.DataFrame({name: pd.Series(values[name], dtype=dtype) for name, dtype in columns.items()})
 
 
 @dataclass(frozen=True, slots=True)
