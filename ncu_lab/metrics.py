@@ -88,6 +88,11 @@ def _ratio(numerator: float, denominator: float) -> float | None:
     return numerator / denominator if denominator else None
 
 
+def _over_conflict_free(wavefronts: float, conflicts: float) -> float | None:
+    """Each conflict is one extra wavefront; undefined when the kernel does not use shared memory this way."""
+    return _ratio(wavefronts, wavefronts - conflicts)
+
+
 def _counter(*names: str) -> Counter:
     return Counter(names)
 
@@ -387,6 +392,34 @@ CATALOGUE: tuple[Metric, ...] = (
         ),
         _ratio,
         "{0} / {1}",
+    ),
+    Metric(
+        "shared_load_wavefronts_over_ideal",
+        "",
+        "lower",
+        "exact",
+        "Wavefronts of shared loads over what they need without bank conflicts.",
+        _TABLES,
+        (
+            _counter("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"),
+            _counter("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
+        ),
+        _over_conflict_free,
+        "{0} / ({0} - {1})",
+    ),
+    Metric(
+        "shared_store_wavefronts_over_ideal",
+        "",
+        "lower",
+        "exact",
+        "Wavefronts of shared stores over what they need without bank conflicts.",
+        _TABLES,
+        (
+            _counter("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"),
+            _counter("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"),
+        ),
+        _over_conflict_free,
+        "{0} / ({0} - {1})",
     ),
     _plain(
         "achieved_occupancy_pct",
