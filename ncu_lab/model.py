@@ -329,7 +329,8 @@ INSTANCE_COLUMNS: Mapping[str, str] = {
     "kind": "category",  # what the correlation is: pc, index, time (ns since 1970), name
     "correlation": "int64",  # the position among the instances where the kind is name
     "label": "category",  # the correlation itself where the kind is name (an opcode)
-    "value": "float64",
+    "value": "float64",  # NaN where the instance is a word
+    "text": "category",
     "sass": "category",  # sass, file and line only where the kind is pc
     "file": "category",
     "line": "Int64",
