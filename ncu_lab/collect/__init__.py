@@ -1,1 +1,1 @@
-"""Running Nsight Compute: building its command line, watching it, reading its log."""
+"""Running Nsight Compute: its command line, its process, its log, and what its failures mean."""

@@ -1,0 +1,75 @@
+"""Which commit a run belongs to, and what differs from it: read through git's own command, absent without complaint."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from ncu_lab.model import GitState, Notice
+
+_TIMEOUT_S = 30.0
+
+
+class _GitRefusedError(Exception):
+    """Git is absent, or would not answer; carries its words."""
+
+
+def read_state(folder: Path, sources: Iterable[Path] = ()) -> tuple[GitState, tuple[Notice, ...]]:
+    """Return the state of the working tree that tracks files of ``folder``.
+
+    Args:
+        folder: A folder inside the tree, the kernels' own.
+        sources: Files whose text is kept when it differs from the commit, or when no commit is known; below
+            ``folder``.
+
+    Returns:
+        The state, with everything empty where ``folder`` is in no repository; and what could not be found out.
+    """
+    texts = {path.relative_to(folder).as_posix(): path for path in sources}
+    try:
+        if not _git(folder, "ls-files", "--", ".").strip():
+            # Not ours: an installed package below someone's repository, say.
+            return GitState(sources=_read(texts)), ()
+        commit = _git(folder, "rev-parse", "HEAD").strip()
+        branch = _git(folder, "rev-parse", "--abbrev-ref", "HEAD").strip()
+        subject = _git(folder, "log", "-1", "--format=%s").strip()
+        tracked = _git(folder, "status", "--porcelain", "--untracked-files=no").strip()
+        untracked = _git(folder, "ls-files", "--others", "--exclude-standard", "--", ".").split("\n")
+        diff = _git(folder, "diff", "--no-ext-diff", "--no-color", "HEAD", "--", ".") if tracked else ""
+    except _GitRefusedError as refused:
+        words = str(refused)
+        notices = (
+            () if not words or "not a git repository" in words else (Notice("git", f"no commit recorded: {words}"),)
+        )
+        return GitState(sources=_read(texts)), notices
+    dirty = bool(tracked) or any(untracked)
+    kept = _read(texts) if dirty else {}
+    state = GitState(commit, None if branch == "HEAD" else branch, dirty, subject or None, diff, kept)
+    return state, ()
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """Run git in ``folder``, taking no locks, and return what it prints.
+
+    Raises:
+        _GitRefusedError: When git is absent, fails or does not answer.
+    """
+    command = ["git", "--no-optional-locks", "-c", "core.quotePath=false", "-C", str(folder), *arguments]
+    english = {**os.environ, "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            command, env=english, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False
+        )
+    except FileNotFoundError:
+        raise _GitRefusedError("") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _GitRefusedError(f"git did not answer ({error})") from error
+    if done.returncode:
+        raise _GitRefusedError(next(iter(done.stderr.strip().splitlines()), f"git exited with {done.returncode}"))
+    return done.stdout
+
+
+def _read(texts: dict[str, Path]) -> dict[str, str]:
+    return {name: path.read_text(encoding="utf-8", errors="replace") for name, path in texts.items() if path.is_file()}
