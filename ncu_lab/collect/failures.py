@@ -49,9 +49,9 @@ CAUSES: tuple[Cause, ...] = (
         "no_permission",
         r"ERR_NVGPUCTRPERM",
         "ERR_NVGPUCTRPERM: this user may not read GPU performance counters",
-        "On the host: load the driver with NVreg_RestrictProfilingToAdminUsers=0, or run as root (a container also needs "
-        "--cap-add=SYS_ADMIN); on WSL2: Windows' NVIDIA control panel, Developer. In a container nothing inside it can "
-        "change this.",
+        "On the host: load the driver with NVreg_RestrictProfilingToAdminUsers=0, or run as root (a container started "
+        "with --cap-add=SYS_ADMIN). In a container nothing inside it can change this. On WSL2: Windows' NVIDIA control "
+        "panel, Developer.",
         EnvironmentLacksError,
         "NVIDIA, ERR_NVGPUCTRPERM; ThunderKittens#73, DeepGEMM#46",
     ),

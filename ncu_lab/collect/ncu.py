@@ -175,14 +175,22 @@ def _follow(process: subprocess.Popen[bytes], log_path: Path, deadline: float) -
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """End every process of the group: the program ncu started, and what that started, are in it too."""
-    for how, patience in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
-        if not _group_lives(process):
-            return
+    try:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            _signal_group(process, how)
+            deadline = time.monotonic() + GRACE_S
+            while _group_lives(process) and time.monotonic() < deadline:
+                time.sleep(0.02)
+    except BaseException:
+        # A second Ctrl-C: no more patience, but still no orphans.
+        _signal_group(process, signal.SIGKILL)
+        raise
+
+
+def _signal_group(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    if _group_lives(process):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, how)
-        deadline = time.monotonic() + patience
-        while _group_lives(process) and time.monotonic() < deadline:
-            time.sleep(0.02)
 
 
 def _group_lives(process: subprocess.Popen[bytes]) -> bool:
