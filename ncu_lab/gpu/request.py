@@ -1,0 +1,114 @@
+"""What the target process is asked to do, as a JSON file that it reads and nothing else.
+
+The process that ncu profiles knows no command line, no store and no registry: only a request.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ncu_lab.errors import InputError
+from ncu_lab.model import Problem, Stage, StageBuild
+
+Mode = Literal["check", "bench", "profile", "probe"]
+
+NVTX_PREFIX = "ncu-lab/"
+"""Profiled launches of a stage lie in the NVTX range ``ncu-lab/<stage id>``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One stage with what was built of it; a library reference has no cubins."""
+
+    stage: Stage
+    cubin: str | None = None
+    guarded_cubin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRequest:
+    """One job of the target process.
+
+    Attributes:
+        mode: ``check`` compares with the float64 oracle, ``bench`` times, ``profile`` launches each subject in its
+            bracket, ``probe`` launches one tiny kernel in a bracket (to find out whether counters can be read).
+        problem: What every subject computes (``Stage.shape`` of it).
+        subjects: In the order they run.
+        samples: Timed samples of each subject, interleaved and alone (bench).
+        warmup: Untimed calls before (bench, profile).
+        launches: Profiled launches of each subject (profile).
+        seed: Seed of the random inputs.
+        shapes: Further shapes to check beside the built-in cases (check).
+        quick: Check the problem and the fourteen small cases only (check).
+        result: Where the result is written, as JSON.
+    """
+
+    mode: Mode
+    problem: Problem
+    subjects: tuple[Subject, ...]
+    samples: int = 10
+    warmup: int = 3
+    launches: int = 1
+    seed: int = 1234
+    shapes: tuple[Problem, ...] = ()
+    quick: bool = False
+    result: str = ""
+
+
+def subjects_of(stages: Iterable[Stage], builds: Iterable[StageBuild]) -> tuple[Subject, ...]:
+    """Join stages with their builds; a stage without a fast build, a library reference, has no cubin."""
+    cubins = {(build.stage, build.variant): str(build.cubin) for build in builds}
+    return tuple(Subject(stage, cubins.get((stage.id, "fast")), cubins.get((stage.id, "guarded"))) for stage in stages)
+
+
+def write(request: TargetRequest, path: Path) -> None:
+    """Write a request; the file appears whole or not at all."""
+    write_json(dataclasses.asdict(request), path)
+
+
+def write_json(document: object, path: Path) -> None:
+    """Write JSON by a temporary name and a rename."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    temporary.replace(path)
+
+
+def read(path: Path) -> TargetRequest:
+    """Read a request.
+
+    Raises:
+        InputError: When the file is missing or is no request.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return _request(document)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{path}: not a target request: {error}") from error
+
+
+def _request(document: Mapping[str, Any]) -> TargetRequest:
+    if document["mode"] not in get_args(Mode):
+        raise ValueError(f"unknown mode {document['mode']!r}")
+    return TargetRequest(
+        **{
+            **document,
+            "problem": Problem(**document["problem"]),
+            "subjects": tuple(_subject(item) for item in document["subjects"]),
+            "shapes": tuple(Problem(**item) for item in document["shapes"]),
+        }
+    )
+
+
+def _subject(document: Mapping[str, Any]) -> Subject:
+    stage: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document["stage"].items()
+    }
+    return Subject(Stage(**stage), document["cubin"], document["guarded_cubin"])

@@ -1,0 +1,174 @@
+"""Runs the target process as a child: relays its progress, kills its whole group when it must, explains its end.
+
+CUDA errors are sticky and kernels can hang or crash, so nothing of ours that must survive runs in the target process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, ProgramError, UsageError
+from ncu_lab.gpu.request import TargetRequest, write
+from ncu_lab.gpu.target import argv
+from ncu_lab.model import ProgressEvent, Reporter, silent
+
+TERMINATION_GRACE_S = 2.0
+"""Time between asking the process group to end and killing it."""
+
+_ERRORS: Mapping[str, type[NcuLabError]] = {
+    error.__name__: error for error in (UsageError, InputError, EnvironmentLacksError, ProgramError)
+}
+_EVENT_FIELDS = {item.name for item in dataclasses.fields(ProgressEvent)}
+
+
+def run_target(request: TargetRequest, *, timeout_s: float, report: Reporter = silent) -> dict[str, Any]:
+    """Run a request on the GPU in a child process and return its result.
+
+    Args:
+        request: The job; ``result`` may be empty, then a temporary file is used.
+        timeout_s: Seconds after which the whole process group is killed.
+        report: Gets the target's progress.
+
+    Raises:
+        UsageError: When the problem does not fit the GPU.
+        EnvironmentLacksError: When there is no GPU, no cupy or no cuBLAS.
+        ProgramError: When the target crashed, hung or left no result; says its last words.
+    """
+    with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
+        result = Path(request.result or Path(folder, "result.json"))
+        path = Path(folder, "request.json")
+        write(dataclasses.replace(request, result=str(result)), path)
+        run_process(argv(path), timeout_s=timeout_s, report=report)
+        try:
+            document = json.loads(result.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ProgramError(f"the target process ended well but left no result: {error}") from error
+    if not isinstance(document, dict):
+        raise ProgramError("the target process left a result that is no JSON object")
+    return document
+
+
+def run_process(command: Sequence[str], *, timeout_s: float, report: Reporter = silent) -> None:
+    """Run a target process to its end; see :func:`run_target`."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        conversation = _Conversation(report)
+        try:
+            conversation.follow(process, time.monotonic() + timeout_s)
+        except subprocess.TimeoutExpired:
+            raise ProgramError(
+                f"the target process did not end within {timeout_s:g} s and was killed{conversation.while_doing}",
+                "A kernel may hang; a smaller size tells it from a slow one.",
+            ) from None
+        finally:
+            # Also after a good end: whatever the target started ends with it.
+            kill_group(process)
+        if process.returncode:
+            errors.seek(0)
+            raise conversation.failure(process.returncode, errors.read())
+
+
+class _Conversation:
+    """What the target says on stdout: progress to relay, at most one error, and perhaps noise."""
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+        self._last: ProgressEvent | None = None
+        self._error: NcuLabError | None = None
+        self._noise: list[str] = []
+
+    @property
+    def while_doing(self) -> str:
+        return f" during {self._last.step} of {self._last.subject}" if self._last else ""
+
+    def follow(self, process: subprocess.Popen[str], deadline: float) -> None:
+        """Relay lines until the process ends.
+
+        Raises:
+            subprocess.TimeoutExpired: When it is still running at the deadline.
+        """
+        lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        assert process.stdout is not None
+        reader = threading.Thread(target=_pump, args=(process.stdout, lines), daemon=True)
+        reader.start()
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(process.args, 0)
+            self._take(lines, wait_s=0.05)
+        # A grandchild may hold the pipe open: end it, then the reader meets the end of the stream.
+        kill_group(process)
+        reader.join(TERMINATION_GRACE_S)
+        while not lines.empty():
+            self._take(lines, wait_s=0)
+
+    def _take(self, lines: queue.SimpleQueue[str], wait_s: float) -> None:
+        try:
+            line = lines.get(timeout=wait_s) if wait_s else lines.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            document = json.loads(line)
+        except ValueError:
+            document = None
+        if isinstance(document, dict) and "error" in document:
+            kind = _ERRORS.get(document["error"], ProgramError)
+            self._error = kind(document.get("message", ""), document.get("hint", ""))
+        elif isinstance(document, dict) and "step" in document and set(document) <= _EVENT_FIELDS:
+            self._last = ProgressEvent(**document)
+            self._report(self._last)
+        else:
+            self._noise.append(line.rstrip())
+
+    def failure(self, code: int, stderr: str) -> NcuLabError:
+        """Return the error that explains a bad end: the target's own, else how it died and its last words."""
+        if self._error is not None:
+            return self._error
+        words = [line.strip() for line in (stderr or "\n".join(self._noise)).splitlines() if line.strip()]
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
+        return ProgramError(f"the target process {how}{self.while_doing}", " | ".join(words[-3:]))
+
+
+def _pump(stream: IO[str], lines: queue.SimpleQueue[str]) -> None:
+    for line in stream:
+        lines.put(line)
+
+
+def kill_group(process: subprocess.Popen[Any]) -> None:
+    """End a child started in its own session, with everything it started; harmless when all have gone."""
+    for number, grace_s in ((signal.SIGTERM, TERMINATION_GRACE_S), (signal.SIGKILL, TERMINATION_GRACE_S)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        deadline = time.monotonic() + grace_s
+        while time.monotonic() < deadline and _group_lives(process):
+            time.sleep(0.01)
+    process.poll()
+
+
+def _group_lives(process: subprocess.Popen[Any]) -> bool:
+    process.poll()  # reaps the leader, which would otherwise count as alive
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
