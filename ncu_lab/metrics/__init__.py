@@ -1,0 +1,43 @@
+"""The metric catalogue: the only place that knows Nsight Compute's metric names.
+
+A key names a quantity once and for all (``global_load_sectors_per_request``); the catalogue says from which
+counters it is read, under which of their names, in which unit, which sections collect them, which direction is
+better and whether two runs of the same build must agree on it exactly.
+"""
+
+from ncu_lab.metrics.catalogue import (
+    ATTRIBUTION_METRICS,
+    CATALOGUE,
+    METRICS,
+    SECTOR_BYTES,
+    TARGETED_SECTIONS,
+    WAVEFRONT_BYTES,
+    read,
+    read_all,
+)
+from ncu_lab.metrics.names import DEVICE_PREFIX, LAUNCH_IDENTITY
+from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading
+from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_reason
+
+__all__ = [
+    "ATTRIBUTION_METRICS",
+    "CATALOGUE",
+    "DEVICE_PREFIX",
+    "LAUNCH_IDENTITY",
+    "METRICS",
+    "SECTOR_BYTES",
+    "STALL_FAMILIES",
+    "STALL_ORDER",
+    "TARGETED_SECTIONS",
+    "WAVEFRONT_BYTES",
+    "Better",
+    "Counter",
+    "Kind",
+    "Lookup",
+    "Metric",
+    "Reading",
+    "read",
+    "read_all",
+    "stall_cycles",
+    "stall_reason",
+]

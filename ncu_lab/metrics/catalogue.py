@@ -1,0 +1,247 @@
+"""The catalogue: every quantity, its counters, unit, section, direction and meaning, in the order they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ncu_lab.metrics.quantity import Lookup, Metric, Reading, counter
+
+SECTOR_BYTES = 32
+"""A sector, the unit of a cache transfer, is 32 bytes on every GPU since Volta."""
+
+WAVEFRONT_BYTES = 128
+"""One wavefront of the L1 / shared data pipe moves at most 32 banks of 4 bytes."""
+
+SOL = "SpeedOfLight"
+MEMORY = "MemoryWorkloadAnalysis"
+TABLES = "MemoryWorkloadAnalysis_Tables"
+ROOFLINE = "SpeedOfLight_HierarchicalSingleRooflineChart"
+TENSOR_ROOFLINE = "SpeedOfLight_HierarchicalTensorRooflineChart"
+SCHEDULER = "SchedulerStats"
+WARP_STATE = "WarpStateStats"
+INSTRUCTIONS = "InstructionStats"
+OCCUPANCY = "Occupancy"
+LAUNCH = "LaunchStats"
+SOURCE = "SourceCounters"
+
+TARGETED_SECTIONS: tuple[str, ...] = (
+    SOL, MEMORY, TABLES, WARP_STATE, SCHEDULER, INSTRUCTIONS, OCCUPANCY, LAUNCH, ROOFLINE, TENSOR_ROOFLINE, SOURCE,
+)  # fmt: skip
+"""The sections collected unless the user asks for others."""
+
+ATTRIBUTION_METRICS: tuple[str, ...] = (
+    "smsp__inst_issued.avg",
+    "smsp__inst_issued.sum",
+    "smsp__warps_active.avg.per_cycle_active",
+    "smsp__cycles_active.avg",
+    "smsp__cycles_elapsed.max",
+    "smsp__cycles_elapsed.avg.per_second",
+)
+"""What the attribution identity needs beyond the targeted sections (asked for with ``--metrics``)."""
+
+_DURATION = counter("gpu__time_duration.sum", "gpu__time_duration.avg")
+_FADD = counter("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed")
+_FMUL = counter("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed")
+_FFMA = counter("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed")
+_SMSP_HZ = counter("smsp__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second")
+_L1_HZ = counter("l1tex__cycles_elapsed.avg.per_second", *_SMSP_HZ.names)
+_SM_HZ = counter("gpc__cycles_elapsed.avg.per_second", *_SMSP_HZ.names)
+_DRAM_READ = counter("dram__bytes_read.sum")
+_DRAM_WRITE = counter("dram__bytes_write.sum")
+_L2_SECTORS = counter("lts__t_sectors.sum")
+_DATA_PIPE_PCT = counter("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed")
+_SM_COUNT = counter("device__attribute_multiprocessor_count")
+_LOAD_SECTORS = counter("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")
+_LOAD_REQUESTS = counter("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")
+_STORE_SECTORS = counter("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum")
+_STORE_REQUESTS = counter("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")
+_SHARED_WAVEFRONTS = counter("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum")
+_SHARED_LOAD_WAVEFRONTS = counter("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum")
+_SHARED_STORE_WAVEFRONTS = counter("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum")
+_SHARED_LOAD_CONFLICTS = counter("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum")
+_SHARED_STORE_CONFLICTS = counter("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum")
+_SHARED_LOADS = counter("smsp__sass_inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_ld.sum")
+_SHARED_STORES = counter("smsp__sass_inst_executed_op_shared_st.sum", "smsp__inst_executed_op_shared_st.sum")
+
+_FLOP_COUNTERS = (_DURATION, _FADD, _FMUL, _FFMA, _SMSP_HZ)
+_FLOP_TEXT = "({1} + {2} + 2 * {3}) * {4} * {0}"
+
+
+def _ratio(numerator: float, denominator: float) -> float | None:
+    return numerator / denominator if denominator else None
+
+
+def _over_conflict_free(wavefronts: float, conflicts: float) -> float | None:
+    """Each conflict is one extra wavefront; undefined when the kernel does not use shared memory this way."""
+    return _ratio(wavefronts, wavefronts - conflicts)
+
+
+def _fp32_flop_per_s(fadd: float, fmul: float, ffma: float, hz: float) -> float:
+    return (fadd + fmul + 2.0 * ffma) * hz
+
+
+def _fp32_flop(duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float) -> float:
+    return _fp32_flop_per_s(fadd, fmul, ffma, hz) * duration_ns * 1e-9
+
+
+def _data_pipe_bytes(pct: float, sm_count: float, duration_ns: float, hz: float) -> float:
+    """Bytes through the L1 / shared data pipe: its utilisation x SMs x elapsed cycles x 128 bytes."""
+    return pct / 100.0 * sm_count * duration_ns * 1e-9 * hz * WAVEFRONT_BYTES
+
+
+def _intensity_dram(
+    duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float, r: float, w: float
+) -> float | None:
+    return _ratio(_fp32_flop(duration_ns, fadd, fmul, ffma, hz), r + w)
+
+
+def _intensity_l2(duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float, sectors: float) -> float | None:
+    return _ratio(_fp32_flop(duration_ns, fadd, fmul, ffma, hz), sectors * SECTOR_BYTES)
+
+
+def _intensity_l1(
+    duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float, pct: float, sm_count: float, l1_hz: float
+) -> float | None:
+    flop = _fp32_flop(duration_ns, fadd, fmul, ffma, hz)
+    return _ratio(flop, _data_pipe_bytes(pct, sm_count, duration_ns, l1_hz))
+
+
+# One row a quantity, so that the catalogue reads as the table it is:
+# key, unit, better direction, exact or noisy, section / meaning / counters, formula, expression.
+# fmt: off
+CATALOGUE: tuple[Metric, ...] = (
+    Metric("duration_ns", "ns", "lower", "noisy", SOL,
+           "Time the GPU spent on the launch, under the profiler.",
+           (_DURATION,)),
+    Metric("sm_throughput_pct", "%", "neutral", "noisy", SOL,
+           "Busiest SM unit, of its peak.",
+           (counter("sm__throughput.avg.pct_of_peak_sustained_elapsed"),)),
+    Metric("memory_throughput_pct", "%", "neutral", "noisy", SOL,
+           "Busiest memory unit, of its peak.",
+           (counter("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"),)),
+    Metric("dram_throughput_pct", "%", "neutral", "noisy", SOL,
+           "Device memory, of its peak.",
+           (counter("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+                    "dram__throughput.avg.pct_of_peak_sustained_elapsed"),)),
+    Metric("l2_throughput_pct", "%", "neutral", "noisy", SOL,
+           "L2 cache, of its peak.",
+           (counter("lts__throughput.avg.pct_of_peak_sustained_elapsed"),)),
+    Metric("l1_throughput_pct", "%", "neutral", "noisy", SOL,
+           "L1 / shared memory, of its peak.",
+           (counter("l1tex__throughput.avg.pct_of_peak_sustained_elapsed",
+                    "l1tex__throughput.avg.pct_of_peak_sustained_active"),)),
+    Metric("dram_bytes", "byte", "lower", "noisy", TABLES,
+           "Bytes read from and written to device memory.",
+           (_DRAM_READ, _DRAM_WRITE), lambda read, written: read + written, "{0} + {1}"),
+    Metric("l2_bytes", "byte", "lower", "noisy", TABLES,
+           "Bytes through the L2 cache (sectors of 32 bytes).",
+           (_L2_SECTORS,), lambda sectors: sectors * SECTOR_BYTES, "{0} * 32"),
+    Metric("l1_bytes", "byte", "lower", "noisy", SOL,
+           "Bytes through the L1 / shared data pipe (wavefronts of 128 bytes).",
+           (_DATA_PIPE_PCT, _SM_COUNT, _DURATION, _L1_HZ), _data_pipe_bytes, "{0} / 100 * {1} * {2} * {3} * 128"),
+    Metric("shared_bytes", "byte", "lower", "noisy", TABLES,
+           "Bytes through shared memory (wavefronts of 128 bytes).",
+           (_SHARED_WAVEFRONTS,), lambda wavefronts: wavefronts * WAVEFRONT_BYTES, "{0} * 128"),
+    Metric("flop", "FLOP", "neutral", "exact", ROOFLINE,
+           "FP32 operations counted by the instructions (FMA counts two).",
+           _FLOP_COUNTERS, _fp32_flop, _FLOP_TEXT),
+    Metric("flop_per_s", "FLOP/s", "higher", "noisy", ROOFLINE,
+           "FP32 operations a second, by instruction counters.",
+           (_FADD, _FMUL, _FFMA, _SMSP_HZ), _fp32_flop_per_s, "({0} + {1} + 2 * {2}) * {3}"),
+    Metric("intensity_dram", "FLOP/byte", "neutral", "noisy", ROOFLINE,
+           "FP32 operations per byte of device memory.",
+           (*_FLOP_COUNTERS, _DRAM_READ, _DRAM_WRITE), _intensity_dram, _FLOP_TEXT + " / ({5} + {6})"),
+    Metric("intensity_l2", "FLOP/byte", "neutral", "noisy", ROOFLINE,
+           "FP32 operations per byte through L2.",
+           (*_FLOP_COUNTERS, _L2_SECTORS), _intensity_l2, _FLOP_TEXT + " / ({5} * 32)"),
+    Metric("intensity_l1", "FLOP/byte", "neutral", "noisy", ROOFLINE,
+           "FP32 operations per byte through the L1 / shared data pipe.",
+           (*_FLOP_COUNTERS, _DATA_PIPE_PCT, _SM_COUNT, _L1_HZ), _intensity_l1,
+           _FLOP_TEXT + " / ({5} / 100 * {6} * {0} * {7} * 128)"),
+    Metric("global_load_sectors_per_request", "sector/request", "neutral", "exact", TABLES,
+           "Sectors fetched per global load of a warp (plain loads; cp.async and TMA are counted apart).",
+           (_LOAD_SECTORS, _LOAD_REQUESTS), _ratio, "{0} / {1}"),
+    Metric("global_store_sectors_per_request", "sector/request", "neutral", "exact", TABLES,
+           "Sectors written per global store of a warp (plain stores; TMA is counted apart).",
+           (_STORE_SECTORS, _STORE_REQUESTS), _ratio, "{0} / {1}"),
+    Metric("shared_load_bank_conflicts", "wavefront", "lower", "exact", TABLES,
+           "Extra wavefronts of shared loads, by bank conflicts.",
+           (_SHARED_LOAD_CONFLICTS,)),
+    Metric("shared_store_bank_conflicts", "wavefront", "lower", "exact", TABLES,
+           "Extra wavefronts of shared stores, by bank conflicts.",
+           (_SHARED_STORE_CONFLICTS,)),
+    Metric("shared_load_wavefronts_per_request", "wavefront/request", "lower", "exact", TABLES,
+           "Hardware wavefronts per shared load instruction.",
+           (_SHARED_LOAD_WAVEFRONTS, _SHARED_LOADS), _ratio, "{0} / {1}"),
+    Metric("shared_store_wavefronts_per_request", "wavefront/request", "lower", "exact", TABLES,
+           "Hardware wavefronts per shared store instruction.",
+           (_SHARED_STORE_WAVEFRONTS, _SHARED_STORES), _ratio, "{0} / {1}"),
+    Metric("shared_load_wavefronts_over_ideal", "", "lower", "exact", TABLES,
+           "Wavefronts of shared loads over what they need without bank conflicts.",
+           (_SHARED_LOAD_WAVEFRONTS, _SHARED_LOAD_CONFLICTS), _over_conflict_free, "{0} / ({0} - {1})"),
+    Metric("shared_store_wavefronts_over_ideal", "", "lower", "exact", TABLES,
+           "Wavefronts of shared stores over what they need without bank conflicts.",
+           (_SHARED_STORE_WAVEFRONTS, _SHARED_STORE_CONFLICTS), _over_conflict_free, "{0} / ({0} - {1})"),
+    Metric("achieved_occupancy_pct", "%", "neutral", "noisy", OCCUPANCY,
+           "Warps resident on average, of the most an SM holds.",
+           (counter("sm__warps_active.avg.pct_of_peak_sustained_active"),)),
+    Metric("theoretical_occupancy_pct", "%", "neutral", "exact", OCCUPANCY,
+           "Warps an SM can hold of this kernel, of the most it holds.",
+           (counter("sm__maximum_warps_per_active_cycle_pct"),)),
+    Metric("registers_per_thread", "register/thread", "neutral", "exact", LAUNCH,
+           "Registers a thread.",
+           (counter("launch__registers_per_thread"),)),
+    Metric("shared_memory_per_block", "byte/block", "neutral", "exact", LAUNCH,
+           "Shared memory a block, with the driver's share.",
+           (counter("launch__shared_mem_per_block"),)),
+    Metric("waves_per_sm", "", "neutral", "exact", LAUNCH,
+           "Blocks launched over blocks the GPU holds at once.",
+           (counter("launch__waves_per_multiprocessor"),)),
+    Metric("local_spill_requests", "request", "lower", "exact", MEMORY,
+           "Requests to local memory made by register spills.",
+           (counter("derived__local_spilling_requests"),)),
+    Metric("instructions_issued", "inst", "lower", "exact", INSTRUCTIONS,
+           "Warp instructions issued, over the whole GPU.",
+           (counter("smsp__inst_issued.sum"),)),
+    Metric("issue_active_pct", "%", "higher", "noisy", SCHEDULER,
+           "Cycles in which a scheduler issued, of its active cycles.",
+           (counter("smsp__issue_active.avg.pct_of_peak_sustained_active"),)),
+    Metric("warp_cycles_per_instruction", "cycle", "neutral", "noisy", WARP_STATE,
+           "Cycles a warp spends per instruction it issues.",
+           (counter("smsp__average_warp_latency_per_inst_issued.ratio"),)),
+    Metric("warps_active", "warp", "neutral", "noisy", SCHEDULER,
+           "Active warps a scheduler, per active cycle.",
+           (counter("smsp__warps_active.avg.per_cycle_active"),)),
+    Metric("elapsed_to_active", "", "lower", "noisy", SCHEDULER,
+           "Elapsed over active cycles: imbalance, tail and launch.",
+           (counter("smsp__cycles_elapsed.max", "gpc__cycles_elapsed.max"),
+            counter("smsp__cycles_active.avg", "sm__cycles_active.avg")), _ratio, "{0} / {1}"),
+    Metric("sm_clock_hz", "hz", "neutral", "noisy", SOL,
+           "SM clock during the launch.",
+           (_SM_HZ,)),
+    Metric("fma_pipe_pct", "%", "higher", "noisy", SOL,
+           "FMA pipe busy, of elapsed cycles.",
+           (counter("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed",
+                    "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed"),)),
+    Metric("tensor_pipe_pct", "%", "higher", "noisy", SOL,
+           "Tensor pipe busy, of elapsed cycles.",
+           (counter("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+                    "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"),)),
+)
+# fmt: on
+
+METRICS: Mapping[str, Metric] = {metric.key: metric for metric in CATALOGUE}
+
+
+def read(key: str, lookup: Lookup) -> Reading:
+    """Read one quantity from a launch; see :meth:`Metric.read`.
+
+    Raises:
+        KeyError: When the key is not in the catalogue.
+    """
+    return METRICS[key].read(lookup)
+
+
+def read_all(lookup: Lookup) -> dict[str, Reading]:
+    """Read every quantity of the catalogue from a launch, in catalogue order."""
+    return {metric.key: metric.read(lookup) for metric in CATALOGUE}

@@ -1,0 +1,59 @@
+"""Names of Nsight Compute that are no quantities themselves: identity, limits, peaks, counters per instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ncu_lab.metrics.quantity import Counter, counter
+
+LAUNCH_IDENTITY: Mapping[str, str] = {
+    "grid_x": "launch__grid_dim_x",
+    "grid_y": "launch__grid_dim_y",
+    "grid_z": "launch__grid_dim_z",
+    "block_x": "launch__block_dim_x",
+    "block_y": "launch__block_dim_y",
+    "block_z": "launch__block_dim_z",
+    "stream": "launch__stream_id",
+    "context": "launch__context_id",
+    "device": "launch__device_id",
+}
+"""Columns of the launches table -> the metrics of a report that tell them."""
+
+DEVICE_PREFIX = "device__attribute_"
+"""What the metrics that describe the GPU begin with; they are the same in every launch of one device."""
+
+OCCUPANCY_LIMITS: Mapping[str, Counter] = {
+    "registers": counter("launch__occupancy_limit_registers"),
+    "shared memory": counter("launch__occupancy_limit_shared_mem"),
+    "warps": counter("launch__occupancy_limit_warps"),
+    "blocks": counter("launch__occupancy_limit_blocks"),
+    "barriers": counter("launch__occupancy_limit_barriers"),
+}
+"""What may limit the blocks that an SM holds -> how many blocks it allows."""
+
+SM_COUNT = counter("device__attribute_multiprocessor_count")
+SM_HZ = counter("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second")
+L1_HZ = counter("l1tex__cycles_elapsed.avg.per_second", *SM_HZ.names)
+L2_HZ = counter("lts__cycles_elapsed.avg.per_second")
+DRAM_HZ = counter("dram__cycles_elapsed.avg.per_second")
+
+FFMA_PER_CYCLE_PEAK = counter("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained")
+"""FP32 FMAs of a thread that all SMs together finish per cycle at most."""
+
+L2_BYTES_PER_CYCLE_PEAK = counter(
+    "derived__lts__lts2xbar_bytes.sum.peak_sustained", "lts__lts2xbar_bytes.sum.peak_sustained"
+)
+"""Bytes that all L2 slices together hand to the SMs per L2 cycle at most."""
+
+DRAM_BYTES_PER_CYCLE_PEAK = counter("dram__bytes.sum.peak_sustained")
+"""Bytes that device memory moves per memory cycle at most."""
+
+# Counters per instruction (section SourceCounters); their instances carry the instruction's address.
+EXECUTIONS = "inst_executed"
+"""Warps that executed the instruction."""
+
+GLOBAL_SECTORS = "memory_l2_theoretical_sectors_global"
+"""Sectors the instruction asked for in global memory."""
+
+SHARED_WAVEFRONTS = "memory_l1_wavefronts_shared"
+SHARED_WAVEFRONTS_IDEAL = "memory_l1_wavefronts_shared_ideal"

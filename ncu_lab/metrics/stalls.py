@@ -1,0 +1,47 @@
+"""Stall reasons: their families, the order in which they stack, and how they are read from a launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+_PREFIX = "smsp__average_warps_issue_stalled_"
+_SUFFIX = "_per_issue_active.ratio"
+
+STALL_FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "issuing": ("selected", "not_selected"),
+    "execution": ("wait", "math_pipe_throttle", "dispatch_stall", "gmma"),
+    "fetch": ("no_instruction", "branch_resolving", "imc_miss"),
+    "other": ("misc", "sleeping"),
+    "sync": ("barrier", "membar"),
+    "shared / MIO": ("short_scoreboard", "mio_throttle"),
+    "global / L1TEX": ("drain", "tex_throttle", "lg_throttle", "long_scoreboard"),
+}
+"""Stall reasons by family, in the order they stack: issuing first, global memory last."""
+
+STALL_ORDER: tuple[str, ...] = tuple(reason for family in STALL_FAMILIES.values() for reason in family)
+
+
+def stall_reason(name: str) -> str | None:
+    """Return the stall reason of a warp-state metric name, or None for any other metric."""
+    if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+        return name[len(_PREFIX) : -len(_SUFFIX)]
+    return None
+
+
+def stall_cycles(values: Iterable[tuple[str, float | None]]) -> dict[str, float]:
+    """Collect warp-cycles per issued instruction by stall reason, in stacking order.
+
+    Args:
+        values: Pairs of metric name and value, in any order; other metrics are ignored.
+
+    Returns:
+        Reason -> cycles; a reason that this GPU or report does not have is absent, never 0.
+    """
+    found = {
+        reason: value
+        for name, value in values
+        if value is not None and not math.isnan(value) and (reason := stall_reason(name)) is not None
+    }
+    rank = {reason: index for index, reason in enumerate(STALL_ORDER)}
+    return dict(sorted(found.items(), key=lambda item: (rank.get(item[0], len(rank)), item[0])))
