@@ -1,0 +1,237 @@
+"""The container of a .ncu-rep: walk its blocks, so that damage is told before a reader hides it.
+
+The format is documented in NVIDIA's Customization Guide ("Report File Format"). Little endian: the bytes ``NVR\\0``;
+a 32-bit size and a FileHeader message; then blocks to the end of the file, each a 32-bit size, a BlockHeader message
+and as many bytes of payload as the header says. Messages are in protocol-buffer wire format; only the few fields
+named below are looked at, everything else is skipped. Payloads are not read, so walking costs microseconds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from ncu_lab.errors import InputError
+
+MAGIC = b"NVR\0"
+
+# Fields of FileHeader and BlockHeader.
+_FILE_VERSION = 1
+_NUM_RESULTS = 2
+_SESSION = 3
+_PAYLOAD_SIZE = 5
+_PROCESS = 6
+_OTHER_RESULTS = (7, 8, 9)  # ranges, command lists, graphs: counted apart from the kernels
+
+# Fields of the messages inside them.
+_PROCESS_ID, _PROCESS_PATH = 1, 3
+_SESSION_VERSION, _SESSION_COMMAND = 8, 11
+_VERSION_NAME, _VERSION_VALUE = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """The process a block of results comes from."""
+
+    id: int
+    name: str
+
+    @property
+    def label(self) -> str:
+        """``name (id)``."""
+        return f"{self.name} ({self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Where a container stops making sense, and how many results it had announced up to there."""
+
+    offset: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What the block structure of a report says.
+
+    Attributes:
+        version: Version of the container format; 7 in every file known.
+        announced: Results that the block headers announce, of any workload type.
+        complete: Results whose block is wholly in the file.
+        processes: The process of each complete result, in file order.
+        versions: Component -> version, from the session blocks (``CUDA Version``, ``Nsight Compute Target``, …).
+        command: The profiler's command line; empty when the report does not tell.
+        damage: None for an intact file.
+    """
+
+    version: int
+    announced: int
+    complete: int
+    processes: tuple[Process | None, ...]
+    versions: dict[str, str]
+    command: str
+    damage: Damage | None
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What has been seen so far."""
+
+    announced: int = 0
+    processes: list[Process | None] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    command: str = ""
+
+
+def read_container(path: Path) -> Container:
+    """Walk the blocks of a report.
+
+    Raises:
+        InputError: When the file is empty, is not a report, or ends inside its very header.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        version = _file_header(file, path, size)
+        walk = _Walk()
+        damage = None
+        while damage is None and file.tell() < size:
+            damage = _block(file, size, walk)
+    return Container(
+        version, walk.announced, len(walk.processes), tuple(walk.processes), walk.versions, walk.command, damage
+    )
+
+
+def _file_header(file: BinaryIO, path: Path, size: int) -> int:
+    if size == 0:
+        raise InputError(f"{path} is empty (0 bytes)", "Profile or copy it again.")
+    if file.read(len(MAGIC)) != MAGIC:
+        raise InputError(
+            f"{path} is not an Nsight Compute report: it does not start with the bytes 'NVR'",
+            "Give a .ncu-rep file, or a CSV export of one (ncu --import FILE --csv --page raw).",
+        )
+    header = _sized(file, size)
+    if header is None:
+        raise InputError(f"{path} ends inside its file header (byte {size})", "Copy it again; nothing is readable.")
+    try:
+        return next((value for key, value in _fields(header) if key == _FILE_VERSION and isinstance(value, int)), 0)
+    except ValueError:
+        raise InputError(f"{path} has a garbled file header (byte {len(MAGIC)})", "Copy it again.") from None
+
+
+def _sized(file: BinaryIO, size: int) -> bytes | None:
+    """Read a 32-bit size and as many bytes; None when the file ends before."""
+    prefix = file.read(4)
+    if len(prefix) < 4:
+        return None
+    (length,) = struct.unpack("<I", prefix)
+    if file.tell() + length > size:
+        return None
+    return file.read(length)
+
+
+def _block(file: BinaryIO, size: int, walk: _Walk) -> Damage | None:
+    """Walk one block; tell what is wrong with it."""
+    start = file.tell()
+    header = _sized(file, size)
+    if header is None:
+        return Damage(
+            start, f"the header of the block at byte {start} reaches beyond the end of the file (byte {size})"
+        )
+    try:
+        results, payload, process = _block_header(header, walk)
+    except ValueError as error:
+        return Damage(start, f"the bytes at {start} are no block: {error}")
+    walk.announced += results
+    end = file.tell() + payload
+    if end > size:
+        return Damage(start, f"the file ends inside the block at byte {start} (byte {size} of {end})")
+    walk.processes += [process] * results
+    file.seek(end)
+    return None
+
+
+def _block_header(header: bytes, walk: _Walk) -> tuple[int, int, Process | None]:
+    """Return the number of results, the size of the payload and the process of a block."""
+    results = payload = 0
+    process = None
+    for key, value in _fields(header):
+        if isinstance(value, int):
+            if key == _NUM_RESULTS or key in _OTHER_RESULTS:
+                results += value
+            elif key == _PAYLOAD_SIZE:
+                payload = value
+        elif key == _SESSION:
+            _session(value, walk)
+        elif key == _PROCESS:
+            process = _process(value)
+    if results > payload:
+        raise ValueError(f"it announces {results} results in {payload} bytes")
+    return results, payload, process
+
+
+def _process(message: bytes) -> Process | None:
+    number, path = None, ""
+    for key, value in _fields(message):
+        if key == _PROCESS_ID and isinstance(value, int):
+            number = value
+        elif key == _PROCESS_PATH and isinstance(value, bytes):
+            path = value.decode("utf-8", "replace")
+    name = path.rstrip("\0").replace("\\", "/").rsplit("/", 1)[-1]
+    return None if number is None else Process(number, name)
+
+
+def _session(message: bytes, walk: _Walk) -> None:
+    for key, value in _fields(message):
+        if not isinstance(value, bytes):
+            continue
+        if key == _SESSION_COMMAND:
+            walk.command = value.decode("utf-8", "replace").strip()
+        elif key == _SESSION_VERSION:
+            entry = {name: text for name, text in _fields(value) if isinstance(text, bytes)}
+            if _VERSION_NAME in entry:
+                name = entry[_VERSION_NAME].decode("utf-8", "replace")
+                walk.versions[name] = entry.get(_VERSION_VALUE, b"").decode("utf-8", "replace")
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the fields of a message in protocol-buffer wire format.
+
+    Raises:
+        ValueError: When the bytes are no such message.
+    """
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        number, wire = key >> 3, key & 7
+        if number == 0:
+            raise ValueError("field number 0")
+        if wire == 0:
+            value, at = _varint(message, at)
+            yield number, value
+            continue
+        if wire == 2:
+            length, at = _varint(message, at)
+        elif wire in (1, 5):
+            length = 8 if wire == 1 else 4
+        else:
+            raise ValueError(f"wire type {wire}")
+        if at + length > len(message):
+            raise ValueError("a field reaches beyond its message")
+        yield number, message[at : at + length]
+        at += length
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(message):
+            raise ValueError("a number is cut off")
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise ValueError("a number is too long")
