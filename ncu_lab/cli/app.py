@@ -46,7 +46,7 @@ def root(
 def main() -> None:
     """Run the command line; every foreseen failure ends in one or two lines and its exit code."""
     try:
-        app()
+        app(prog_name="ncu-lab")
     except NcuLabError as error:
         if os.environ.get("NCU_LAB_DEBUG"):
             raise

@@ -1,0 +1,46 @@
+"""Markers for what a machine may lack: such tests are skipped with the reason, or fail where they were required."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+
+import pytest
+
+
+@functools.cache
+def _no_gpu() -> str | None:
+    smi = shutil.which("nvidia-smi")
+    if smi is None:
+        return "no NVIDIA driver on this machine (nvidia-smi is not on PATH)"
+    listed = subprocess.run([smi, "-L"], capture_output=True, text=True)
+    return None if listed.stdout.startswith("GPU ") else "nvidia-smi lists no GPU"
+
+
+def _no_browser() -> str | None:
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    return f"{' and '.join(missing)} not on PATH (apt-get install chromium chromium-driver)" if missing else None
+
+
+LACKS = {"gpu": _no_gpu, "browser": _no_browser}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require",
+        action="append",
+        default=[],
+        choices=sorted(LACKS),
+        help="fail tests with this marker, rather than skip them, where the machine lacks what they need; repeatable",
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, lacks in LACKS.items():
+        reason = lacks() if item.get_closest_marker(marker) else None
+        if reason is None:
+            continue
+        if marker in item.config.getoption("--require"):
+            pytest.fail(f"required on this machine: {reason}", pytrace=False)
+        pytest.skip(reason)
