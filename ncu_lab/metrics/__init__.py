@@ -17,7 +17,7 @@ from ncu_lab.metrics.catalogue import (
 )
 from ncu_lab.metrics.names import DEVICE_PREFIX, LAUNCH_IDENTITY
 from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading
-from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_reason
+from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_metric, stall_reason
 
 __all__ = [
     "ATTRIBUTION_METRICS",
@@ -39,5 +39,6 @@ __all__ = [
     "read",
     "read_all",
     "stall_cycles",
+    "stall_metric",
     "stall_reason",
 ]

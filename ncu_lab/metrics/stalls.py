@@ -29,6 +29,11 @@ def stall_reason(name: str) -> str | None:
     return None
 
 
+def stall_metric(reason: str) -> str:
+    """Return the warp-state metric of a stall reason: the inverse of :func:`stall_reason`."""
+    return f"{_PREFIX}{reason}{_SUFFIX}"
+
+
 def stall_cycles(values: Iterable[tuple[str, float | None]]) -> dict[str, float]:
     """Collect warp-cycles per issued instruction by stall reason, in stacking order.
 
