@@ -13,7 +13,7 @@ _PROFILING = re.compile(
     r'^==PROF== Profiling (?:\w+ )?"(?P<kernel>.*)"(?: - \d+)?(?: \((?P<nth>\d+)/(?P<total>\d+)\))?: ?(?P<rest>.*)$'
 )
 _PERCENT = re.compile(r"(\d+)%(\.*)")
-_PASSES = re.compile(r"100% - (\d+) pass(?:es)?\b")
+_PASSES = re.compile(r"100% - (\d+) pass")
 _PERCENT_OF_DOT = 10
 """``0%....50%`` has four dots: one for each ten percent between the figures."""
 _KERNEL_ITEM = re.compile(r"^\s*\d+\. (?P<name>.+?)\s*$")
