@@ -1,0 +1,400 @@
+// Operation: C = alpha * A * B in FP32 on CUDA cores, all row-major; A reaches this kernel K-major (At, K x M).
+// From the ladder's `warptiled`: TMA boxes and mbarriers instead of cp.async and __syncthreads, both operands K-major,
+//   8x16 outputs a lane, a persistent grid that can split the tail wave over K (stream-K).
+// Expected bottleneck: the FMA pipe (sm__inst_executed_pipe_fma); what is lost goes to LDS.128 issue and register banks.
+// Launch: 128 threads (2x2 warps of 64x64), 2 blocks per SM, about 99 KB of dynamic shared memory per block.
+// Assumes: N % 4 == 0, leading dimensions % 4 == 0, bases 16-byte aligned (TMA); any M, K >= 1. TMA zero-fills the edges.
+//
+// Macros (defaults are the base): STAGES, BK, UNROLL_K (k unrolled in the rolled loop), ORDER (FMA order),
+//   LANES (lane map), LDS_FIRST (fragments loaded before or among the FMAs), OVERLAP (At arrives while we run).
+#include <cuda.h>
+#include <stdint.h>
+
+#ifndef STAGES
+#define STAGES 3
+#endif
+#ifndef BK
+#define BK 32
+#endif
+#ifndef UNROLL_K
+#define UNROLL_K 16
+#endif
+#ifndef ORDER
+#define ORDER 0
+#endif
+#ifndef LANES
+#define LANES 0
+#endif
+#ifndef OVERLAP
+#define OVERLAP 0
+#endif
+#ifdef MAX_REGISTERS  // a cap below what two blocks per SM leave
+#define BOUNDS __maxnreg__(MAX_REGISTERS)
+#else
+#define BOUNDS __launch_bounds__(THREADS, 2)
+#endif
+#ifndef MAX_SEGMENTS
+#define MAX_SEGMENTS 80
+#endif
+
+constexpr int BM = 128, BN = 128, TM = 8, TN = 16, THREADS = 128, GROUP_ROWS = 8;
+constexpr int PARTS = BK / UNROLL_K;  // passes of the rolled loop per stage
+constexpr uint32_t A_BYTES = BK * BM * 4, STAGE_BYTES = A_BYTES + BK * BN * 4;
+static_assert(BK % UNROLL_K == 0 && UNROLL_K % 2 == 0, "fragments alternate between two buffers");
+static_assert(BM * BN == THREADS * TM * TN, "every output belongs to one thread");
+
+// One stretch of K steps of one output tile. k counts steps of BK.
+struct Segment {
+  int row, col, k, steps;
+};
+
+struct Shared {
+  alignas(128) float stage[STAGES][2][BK][128];  // [0] is At's box, [1] is B's
+  Segment segments[MAX_SEGMENTS];
+  alignas(8) uint64_t full[STAGES], empty[STAGES];
+  int count, total_steps;
+  alignas(16) float zero[4];
+};
+
+__device__ __forceinline__ uint32_t smem(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+__device__ __forceinline__ void barrier_init(uint32_t bar, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void barrier_wait(uint32_t bar, uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "WAIT:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra WAIT;\n"
+      "}\n" ::"r"(bar), "r"(parity) : "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(uint32_t bar) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+}
+
+__device__ __forceinline__ void load_box(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(dst),
+      "l"(map), "r"(x), "r"(y), "r"(bar)
+      : "memory");
+}
+
+// Volatile keeps the order the loads are written in: the four of B before the two of A.
+__device__ __forceinline__ void load4(float* f, uint32_t addr) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(f[0]), "=f"(f[1]), "=f"(f[2]), "=f"(f[3]) : "r"(addr));
+}
+
+__device__ __forceinline__ void load_fragments(float (&a)[TM], float (&b)[TN], uint32_t a_addr, uint32_t b_addr) {
+#pragma unroll
+  for (int q = 0; q < TN / 4; ++q) load4(b + 4 * q, b_addr + q * 16 * 4);
+#pragma unroll
+  for (int q = 0; q < TM / 4; ++q) load4(a + 4 * q, a_addr + q * 32 * 4);
+}
+
+__device__ __forceinline__ void outer_product(float (&acc)[TM][TN], const float (&a)[TM], const float (&b)[TN]) {
+#if ORDER == 0  // rows, direction alternating: the operand at the turn is shared
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int jj = 0; jj < TN; ++jj) {
+      const int j = (i & 1) ? TN - 1 - jj : jj;
+      acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+    }
+#elif ORDER == 1  // columns, direction alternating
+#pragma unroll
+  for (int j = 0; j < TN; ++j)
+#pragma unroll
+    for (int ii = 0; ii < TM; ++ii) {
+      const int i = (j & 1) ? TM - 1 - ii : ii;
+      acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+    }
+#elif ORDER == 2  // rows, plain
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int j = 0; j < TN; ++j) acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+#elif ORDER == 3  // two halves of eight columns, each a snake: starts on the B quads that arrive first
+#pragma unroll
+  for (int h = 0; h < 2; ++h)
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+      for (int jj = 0; jj < TN / 2; ++jj) {
+        const int ii = h ? TM - 1 - i : i;
+        const int j = h * TN / 2 + (((ii & 1) ^ h) ? TN / 2 - 1 - jj : jj);
+        acc[ii][j] = fmaf(a[ii], b[j], acc[ii][j]);
+      }
+#endif
+}
+
+// Where row tile and column tile of tile t lie: groups of GROUP_ROWS row tiles, walked column by column (L2 reuse).
+__device__ __forceinline__ void raster(int t, int tiles_m, int tiles_n, int& row, int& col) {
+  const int per_group = GROUP_ROWS * tiles_n;
+  const int first = t / per_group * GROUP_ROWS;
+  const int rows = min(GROUP_ROWS, tiles_m - first);
+  const int within = t % per_group;
+  row = (first + within % rows) * BM;
+  col = within / rows * BN;
+}
+
+extern "C" __global__ void BOUNDS
+    sgemm_hopper(const __grid_constant__ CUtensorMap map_at, const __grid_constant__ CUtensorMap map_b, float* __restrict__ c,
+                 int m, int n, int k, int ldc, float alpha,
+                 int split_tiles,              // tiles 0..split_tiles-1 are shared out over K, the rest are whole
+                 float4* __restrict__ partial,  // [worker][quad][thread], one tile's sums per worker
+                 uint32_t* flags,               // [worker][warp] = epoch once the partial sums are there
+                 const uint32_t* ready,         // OVERLAP: [K step], count of transposed pieces, all epochs
+                 int pieces,                    // OVERLAP: pieces of At per K step
+                 uint32_t epoch) {
+  extern __shared__ __align__(1024) unsigned char raw[];
+  Shared& s = *reinterpret_cast<Shared*>(raw);
+  const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
+  const int tiles_m = (m + BM - 1) / BM, tiles_n = (n + BN - 1) / BN, steps_k = (k + BK - 1) / BK;
+  const int worker = blockIdx.x, workers = gridDim.x;
+  const int split_steps = split_tiles * steps_k;
+  const int whole = tiles_m * tiles_n - split_tiles;  // tiles computed by one worker each
+  const int my_whole = whole / workers + (worker < whole % workers);
+  const auto split_begin = [&](int w) { return static_cast<int>(static_cast<long long>(split_steps) * w / workers); };
+
+  // The list of segments: whole tiles first, then this worker's share of the split tiles, at most three stretches.
+  for (int i = tid; i < my_whole; i += THREADS) {
+    Segment g;
+    raster(split_tiles + worker + i * workers, tiles_m, tiles_n, g.row, g.col);
+    g.k = 0;
+    g.steps = steps_k;
+    s.segments[i] = g;
+  }
+  if (tid == 0) {
+    int count = my_whole;
+    const int end = split_begin(worker + 1);
+    for (int pos = split_begin(worker); pos < end;) {
+      Segment g;
+      raster(pos / steps_k, tiles_m, tiles_n, g.row, g.col);
+      g.k = pos % steps_k;
+      g.steps = min(steps_k - g.k, end - pos);
+      pos += g.steps;
+      s.segments[count++] = g;
+    }
+    s.count = count;
+    s.zero[0] = s.zero[1] = s.zero[2] = s.zero[3] = 0.0f;
+    s.total_steps = my_whole * steps_k + end - split_begin(worker);
+    for (int i = 0; i < STAGES; ++i) {
+      barrier_init(smem(&s.full[i]), 1);              // one arrival that announces the bytes
+      barrier_init(smem(&s.empty[i]), THREADS / 32);  // lane 0 of every warp
+    }
+    // The copy engine must see the barriers initialised.
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  }
+  __syncthreads();  // protects: segment list and barriers, before anyone reads them
+  const int total = s.total_steps, count = s.count;
+
+  // Producer state, used by thread 0 only.
+  int fill_segment = 0, fill_k = 0;
+  const auto fill = [&](uint32_t slot) {
+    const Segment g = s.segments[fill_segment];
+    const uint32_t bar = smem(&s.full[0]) + slot * 8, dst = smem(&s.stage[0][0][0][0]) + slot * STAGE_BYTES;
+#if OVERLAP
+    if (fill_segment == 0) {  // At is being written by the kernel before: wait for this step's columns of A
+      uint32_t seen;
+      do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(ready + g.k + fill_k) : "memory");
+      } while (static_cast<int>(seen - epoch * pieces) < 0);
+      asm volatile("fence.proxy.async.global;" ::: "memory");  // At was written through the generic proxy
+    }
+#endif
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(STAGE_BYTES) : "memory");
+    load_box(dst, &map_at, g.row, (g.k + fill_k) * BK, bar);
+    load_box(dst + A_BYTES, &map_b, g.col, (g.k + fill_k) * BK, bar);
+    if (++fill_k == g.steps) {
+      fill_k = 0;
+      ++fill_segment;
+    }
+  };
+  if (tid == 0)
+    for (int i = 0; i < min(STAGES, total); ++i) fill(i);
+  if (total == 0) return;
+
+#if LANES == 0  // 8 rows of 4 lanes
+  const int lane_m = lane / 4, lane_n = lane % 4;
+#elif LANES == 1  // 4 columns of 8 lanes
+  const int lane_m = lane % 8, lane_n = lane / 8;
+#else  // pairs interleaved, so that a quarter warp covers 4 rows and 2 columns
+  const int lane_m = (lane >> 1 & 3) | (lane >> 4) << 2, lane_n = (lane & 1) | (lane >> 3 & 1) << 1;
+#endif
+  const uint32_t a_lane = (warp / 2 * 64 + lane_m * 4) * 4, b_lane = A_BYTES + (warp % 2 * 64 + lane_n * 4) * 4;
+  const uint32_t stages = smem(&s.stage[0][0][0][0]);
+
+  float acc[TM][TN], a[2][TM], b[2][TN];
+  uint32_t slot = 0, parity = 0;  // of the stage being read
+  int step = 0;                   // of all this worker's steps
+  uint32_t cur = stages;
+  barrier_wait(smem(&s.full[0]), 0);
+  load_fragments(a[0], b[0], cur + a_lane, cur + b_lane);
+
+  for (int i_segment = 0; i_segment < count; ++i_segment) {
+    // Zeros come from shared memory as quads with neighbours exchanged: a quad lies in four registers from an even one,
+    // so acc[i][j] gets the parity that b[j] (a quad in plain order) does not have, and FFMA reads both in one cycle.
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+      for (int j = 0; j < TN; j += 4)
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(acc[i][j + 1]), "=f"(acc[i][j]), "=f"(acc[i][j + 3]), "=f"(acc[i][j + 2])
+                     : "r"(smem(s.zero)));
+
+    int left = s.segments[i_segment].steps * PARTS;
+    int part = 0;
+#pragma unroll 1
+    do {
+      uint32_t next = cur + UNROLL_K * 128 * 4;
+      const bool last_part = PARTS == 1 || part == PARTS - 1;
+      if (last_part) {
+        // Refill the stage read before this one: its readers finished a stage ago, so this rarely waits.
+        if (tid == 0 && step >= 1 && step + STAGES - 1 < total) {
+          const uint32_t prev = slot == 0 ? STAGES - 1 : slot - 1;
+          barrier_wait(smem(&s.empty[0]) + prev * 8, slot == 0 ? parity ^ 1 : parity);
+          fill(prev);
+        }
+        __syncwarp();
+        const uint32_t next_slot = slot == STAGES - 1 ? 0 : slot + 1;
+        const uint32_t next_parity = slot == STAGES - 1 ? parity ^ 1 : parity;
+        if (step + 1 < total) barrier_wait(smem(&s.full[0]) + next_slot * 8, next_parity);
+        next = stages + next_slot * STAGE_BYTES;
+      }
+#pragma unroll
+      for (int kk = 0; kk < UNROLL_K; ++kk) {
+        const uint32_t from = kk + 1 < UNROLL_K ? cur + (kk + 1) * 512 : next;
+        load_fragments(a[(kk + 1) & 1], b[(kk + 1) & 1], from + a_lane, from + b_lane);
+        outer_product(acc, a[kk & 1], b[kk & 1]);
+      }
+      if (last_part) {
+        __syncwarp();  // protects: every lane's reads of this stage, before lane 0 hands it back
+        if (lane == 0) barrier_arrive(smem(&s.empty[0]) + slot * 8);
+        slot = slot == STAGES - 1 ? 0 : slot + 1;
+        parity = slot == 0 ? parity ^ 1 : parity;
+        ++step;
+        part = 0;
+      } else {
+        ++part;
+      }
+      cur = next;
+    } while (--left > 0);
+
+    const Segment g = s.segments[i_segment];
+    if (g.k > 0) {  // the tile's first step is another worker's: hand the sums over
+      float4* out = partial + static_cast<size_t>(worker) * (BM * BN / 4) + tid;
+#pragma unroll
+      for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int q = 0; q < TN / 4; ++q)
+          __stcg(out + (i * (TN / 4) + q) * THREADS, make_float4(alpha * acc[i][4 * q], alpha * acc[i][4 * q + 1],
+                                                                 alpha * acc[i][4 * q + 2], alpha * acc[i][4 * q + 3]));
+      __syncwarp();  // protects: the warp's stores, before lane 0 publishes them
+      if (lane == 0) {
+        __threadfence();
+        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flags + worker * 4 + warp), "r"(epoch) : "memory");
+      }
+      continue;
+    }
+    // Alpha is folded in here also when it is 1: the products land in fresh registers, so that the accumulators
+    // are not forced into the aligned quads of STG.128, whose parity would clash with B's in every FFMA.
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+      for (int j = 0; j < TN; ++j) acc[i][j] *= alpha;
+    if (g.steps < steps_k) {  // the rest of this tile comes from the workers after us, in their order
+      const int tile_end = (split_begin(worker + 1) - g.steps) / steps_k * steps_k + steps_k;
+      for (int w = worker + 1; w < workers && split_begin(w) < tile_end; ++w) {
+        if (lane == 0) {
+          uint32_t seen;
+          do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(flags + w * 4 + warp) : "memory");
+          } while (seen != epoch);
+        }
+        __syncwarp();  // protects: lane 0 saw the flag, before the others read the sums
+        const float4* in = partial + static_cast<size_t>(w) * (BM * BN / 4) + tid;
+#pragma unroll
+        for (int i = 0; i < TM; ++i)
+#pragma unroll
+          for (int q = 0; q < TN / 4; ++q) {
+            const float4 v = __ldcg(in + (i * (TN / 4) + q) * THREADS);
+            acc[i][4 * q] += v.x;
+            acc[i][4 * q + 1] += v.y;
+            acc[i][4 * q + 2] += v.z;
+            acc[i][4 * q + 3] += v.w;
+          }
+      }
+    }
+    const int row0 = g.row + warp / 2 * 64 + lane_m * 4, col0 = g.col + warp % 2 * 64 + lane_n * 4;
+#pragma unroll
+    for (int i = 0; i < TM; ++i) {
+      const int row = row0 + (i / 4) * 32 + i % 4;
+      float* out = c + static_cast<size_t>(row) * ldc + col0;
+#pragma unroll
+      for (int q = 0; q < TN / 4; ++q)
+        if (row < m && col0 + q * 16 < n)
+          *reinterpret_cast<float4*>(out + q * 16) =
+              make_float4(acc[i][4 * q], acc[i][4 * q + 1], acc[i][4 * q + 2], acc[i][4 * q + 3]);
+    }
+  }
+}
+
+// At[k][m] = A[m][k], 128 rows of A by 32 columns a piece; pieces are walked along M first, so that whole K steps finish in order.
+// OVERLAP: the GEMM that follows starts at once (programmatic launch) and waits for `ready` per K step.
+extern "C" __global__ void __launch_bounds__(256)
+    transpose(const float* __restrict__ a, float* __restrict__ at, int m, int k, int lda, int ldat, uint32_t* ready) {
+  __shared__ float tile[128][33];
+#if OVERLAP
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  const int pieces_m = (m + 127) / 128, pieces = pieces_m * ((k + 31) / 32);
+  for (int p = blockIdx.x; p < pieces; p += gridDim.x) {
+    const int m0 = p % pieces_m * 128, k0 = p / pieces_m * 32;
+    const int x = threadIdx.x % 8 * 4, y = threadIdx.x / 8;
+    const bool wide = lda % 4 == 0 && reinterpret_cast<uintptr_t>(a) % 16 == 0 && k0 + 32 <= k;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int row = m0 + y + r * 32;
+      float v[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+      if (row < m) {
+        const float* src = a + static_cast<size_t>(row) * lda + k0 + x;
+        if (wide) {
+          const float4 q = __ldcs(reinterpret_cast<const float4*>(src));
+          v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
+        } else {
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            if (k0 + x + e < k) v[e] = src[e];
+        }
+      }
+#pragma unroll
+      for (int e = 0; e < 4; ++e) tile[y + r * 32][x + e] = v[e];
+    }
+    __syncthreads();  // protects: the tile is whole before it is read across
+    const int mm = threadIdx.x % 32 * 4, kk = threadIdx.x / 32;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int kr = kk + r * 8;
+      if (m0 + mm < m && k0 + kr < k)  // ldat is a multiple of 4 and covers m, so the quad fits
+        *reinterpret_cast<float4*>(at + static_cast<size_t>(k0 + kr) * ldat + m0 + mm) =
+            make_float4(tile[mm][kr], tile[mm + 1][kr], tile[mm + 2][kr], tile[mm + 3][kr]);
+    }
+#if OVERLAP
+    // At is read next by another grid's copy engine: order the generic writes before its asynchronous reads.
+    __threadfence();
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+#endif
+    __syncthreads();  // protects: the tile, before the next piece overwrites it; and every store, before the count
+#if OVERLAP
+    if (threadIdx.x == 0) {
+      __threadfence();
+      atomicAdd(ready + k0 / BK, 1u);
+    }
+#endif
+  }
+}
