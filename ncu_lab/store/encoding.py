@@ -1,0 +1,107 @@
+"""The model's types as JSON and back, driven by their annotations."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from ncu_lab.model import Json
+
+
+def encode(value: Any) -> Any:
+    """Return a value of the model as what JSON can say: dataclasses as objects, tuples as lists, paths as text."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): encode(one) for key, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [encode(one) for one in value]
+    return value.as_posix() if isinstance(value, Path) else value
+
+
+def decode(kind: Any, value: Any, where: str = "") -> Any:
+    """Return JSON as a value of a type of the model.
+
+    Keys that the type does not know are ignored (a later version may add some); absent ones take their default.
+
+    Args:
+        kind: A dataclass, or anything its fields are annotated with.
+        value: What JSON said.
+        where: Path to the value, for messages.
+
+    Raises:
+        ValueError: When the value does not fit the type; the message says where.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        return _decode_object(kind, value, where)
+    if origin in (Union, types.UnionType):
+        return _decode_union(arguments, value, where)
+    if origin is Literal:
+        if value not in arguments:
+            raise ValueError(f"{where} is {value!r}, not one of {', '.join(map(str, arguments))}")
+        return value
+    if origin is tuple:
+        return _decode_tuple(arguments, value, where)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        entries = _expect(dict, value, where)
+        return {key: decode(arguments[1], one, f"{where}.{key}") for key, one in entries.items()}
+    if kind is Path:
+        return Path(_expect(str, value, where))
+    if kind is float:
+        return float(_expect((int, float), value, where))
+    return _expect(kind, value, where)
+
+
+def _expect(kind: Any, value: Any, where: str) -> Any:
+    # In Python True is an int; in JSON it is not.
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{where or 'it'} is {type(value).__name__}, not {getattr(kind, '__name__', 'a number')}")
+    return value
+
+
+def _decode_object(kind: Any, value: Any, where: str) -> Any:
+    entries: Json = _expect(dict, value, where)
+    hints = _hints(kind)
+    known = {
+        field.name: decode(hints[field.name], entries[field.name], f"{where}.{field.name}".lstrip("."))
+        for field in dataclasses.fields(kind)
+        if field.name in entries
+    }
+    try:
+        return kind(**known)
+    except TypeError as error:
+        raise ValueError(f"{where or 'it'} is incomplete: {error}") from error
+
+
+def _decode_union(options: tuple[Any, ...], value: Any, where: str) -> Any:
+    if value is None and type(None) in options:
+        return None
+    problems = []
+    for option in options:
+        if option is type(None):
+            continue
+        try:
+            return decode(option, value, where)
+        except ValueError as error:
+            problems.append(str(error))
+    raise ValueError("; ".join(problems))
+
+
+def _decode_tuple(arguments: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+    entries = _expect(list, value, where)
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return tuple(decode(arguments[0], one, f"{where}[{index}]") for index, one in enumerate(entries))
+    if len(entries) != len(arguments):
+        raise ValueError(f"{where} has {len(entries)} entries, not {len(arguments)}")
+    pairs = zip(arguments, entries, strict=True)
+    return tuple(decode(kind, one, f"{where}[{index}]") for index, (kind, one) in enumerate(pairs))
+
+
+@lru_cache(maxsize=32)
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -1,0 +1,70 @@
+"""Tables of a run as Parquet: small, typed, and readable by any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ncu_lab.model import table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TYPES: Mapping[str, pa.DataType] = {
+    "int64": pa.int64(),
+    "Int64": pa.int64(),
+    "float64": pa.float64(),
+    "object": pa.string(),
+    "category": pa.dictionary(pa.int32(), pa.string()),
+}
+_LISTS = frozenset({"nvtx"})  # columns of the object type that hold lists of words
+
+_LEVEL = 9  # of zstd: a fifth smaller than its default, still a fraction of a second
+
+
+def write_table(frame: pd.DataFrame, columns: Mapping[str, str]) -> bytes:
+    """Return a table as the bytes of a Parquet file.
+
+    Raises:
+        ValueError: When a column is missing or holds what its type cannot.
+    """
+    schema = pa.schema(
+        [(name, pa.list_(pa.string()) if name in _LISTS else _TYPES[kind]) for name, kind in columns.items()]
+    )
+    try:
+        arrow = pa.Table.from_pandas(frame[list(columns)], schema=schema, preserve_index=False)
+    except (KeyError, pa.ArrowException) as error:
+        raise ValueError(f"the table does not have the columns it should: {error}") from error
+    sink = pa.BufferOutputStream()
+    pq.write_table(arrow.replace_schema_metadata(None), sink, compression="zstd", compression_level=_LEVEL)
+    return bytes(sink.getvalue())
+
+
+def read_table(data: bytes, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return the table that the bytes of a Parquet file hold; words that are missing are None.
+
+    Raises:
+        ValueError: When the bytes are not Parquet, or a column is missing.
+    """
+    try:
+        arrow = pq.read_table(pa.BufferReader(data), columns=list(columns))
+        return table(columns, {name: _column(arrow[name], kind) for name, kind in columns.items()})
+    except (KeyError, pa.ArrowException, OSError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _column(column: pa.ChunkedArray, kind: str) -> Any:
+    if kind == "object":
+        return column.to_pylist()
+    if kind != "category":
+        return column.to_pandas(integer_object_nulls=kind == "Int64")
+    import pandas as pd
+
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    words = encoded.unify_dictionaries().combine_chunks()
+    words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
+    codes = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(words.dictionary.to_pylist(), dtype=object))
