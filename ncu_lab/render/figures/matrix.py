@@ -1,0 +1,200 @@
+"""The ladder as one figure: a row a stage, a panel a metric, read along a stage or down a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from ncu_lab.model import Ladder
+from ncu_lab.render.figures import accesses, duration, occupancy, stalls
+from ncu_lab.render.figures.canvas import Canvas, Panel
+from ncu_lab.render.figures.rows import ROW_PX, Rows, Sort, place_rows
+from ncu_lab.render.figures.text import SMALL, plain, text_width
+from ncu_lab.render.palette import Theme
+
+PanelName = Literal["duration", "stalls", "sectors", "conflicts", "occupancy"]
+
+TOP_PX = 46
+"""Height of the captions above the rows of the matrix."""
+
+PANEL_TOP_PX = 6
+"""The same for a single panel, whose captions are the page's."""
+
+_BOTTOM_PX = 26
+_TITLE_PX = 20
+_RIGHT_PX = 6
+_NAMES_PAD_PX = 14
+_GAP_PX = 22
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSpec:
+    """A panel's words and its room: a share of what is left, and px right of it for text."""
+
+    title: str
+    note: str
+    share: float
+    side_px: int
+
+
+PANELS: Mapping[PanelName, PanelSpec] = {
+    "duration": PanelSpec("Duration", "log scale · bar = gap to cuBLAS, %", 0.245, 0),
+    "stalls": PanelSpec("What the warps wait for", "% of warp-cycles · right: cycles per issued instruction", 0.42, 44),
+    "sectors": PanelSpec("Sectors / request", "● loads ◇ stores | ideal", 0.13, 0),
+    "conflicts": PanelSpec("Bank conflicts", "÷ conflict-free", 0.12, 0),
+    "occupancy": PanelSpec("Occupancy", "achieved | max · registers", 0.085, 62),
+}
+
+
+def names_px(rows: Rows) -> int:
+    """Return the width of the column of stage names."""
+    return round(max((text_width(placed.label) for placed in rows.placed), default=60.0)) + _NAMES_PAD_PX
+
+
+def ladder_matrix(
+    ladder: Ladder,
+    theme: Theme,
+    width: int,
+    *,
+    selected: str | None = None,
+    sort: Sort = "ladder",
+    scale: stalls.Scale = "share",
+) -> go.Figure:
+    """Draw all five panels over one y axis.
+
+    Args:
+        ladder: What to draw.
+        theme: Colours.
+        width: Width of the figure in px, which decides what text fits.
+        selected: Stage whose row is marked.
+        sort: Order of the rows.
+        scale: Stalls as shares or as cycles per issued instruction.
+    """
+    rows = place_rows(ladder, sort)
+    canvas = Canvas(theme, width)
+    left = names_px(rows)
+    plot = max(600, width - left - _RIGHT_PX)
+    free = plot - sum(spec.side_px for spec in PANELS.values()) - _GAP_PX * (len(PANELS) - 1)
+    x = 0.0
+    for number, (name, spec) in enumerate(PANELS.items(), start=1):
+        panel = Panel(number, x, free * spec.share, plot)
+        _draw_panel(canvas, panel, name, rows, ladder, scale)
+        canvas.caption(panel, spec.title, _note(name, scale))
+        x += panel.width + spec.side_px + _GAP_PX
+    return finish(canvas, rows, selected, left, plot, TOP_PX)
+
+
+def ladder_panel(
+    ladder: Ladder,
+    theme: Theme,
+    width: int,
+    name: PanelName,
+    *,
+    selected: str | None = None,
+    sort: Sort = "ladder",
+    scale: stalls.Scale = "share",
+) -> go.Figure:
+    """Draw one panel with its own stage names, for a narrow page."""
+    rows = place_rows(ladder, sort)
+    canvas = Canvas(theme, width)
+    left = names_px(rows)
+    plot = max(160, width - left - _RIGHT_PX)
+    panel = Panel(1, 0.0, plot - PANELS[name].side_px - 8, plot)
+    _draw_panel(canvas, panel, name, rows, ladder, scale)
+    return finish(canvas, rows, selected, left, plot, PANEL_TOP_PX)
+
+
+def panel_note(name: PanelName, scale: stalls.Scale = "share") -> str:
+    """Return the muted line that says what a panel's marks mean."""
+    return _note(name, scale)
+
+
+def _note(name: PanelName, scale: stalls.Scale) -> str:
+    if name == "stalls" and scale == "cycles":
+        return "warp-cycles per issued instruction · right: their sum"
+    return PANELS[name].note
+
+
+def _draw_panel(canvas: Canvas, panel: Panel, name: PanelName, rows: Rows, ladder: Ladder, scale: stalls.Scale) -> None:
+    painters: Mapping[PanelName, Callable[[], None]] = {
+        "duration": lambda: duration.draw(canvas, panel, rows, ladder),
+        "stalls": lambda: stalls.draw(canvas, panel, rows, ladder, scale),
+        "sectors": lambda: accesses.draw_sectors(canvas, panel, rows),
+        "conflicts": lambda: accesses.draw_conflicts(canvas, panel, rows),
+        "occupancy": lambda: occupancy.draw(canvas, panel, rows),
+    }
+    painters[name]()
+
+
+def finish(
+    canvas: Canvas,
+    rows: Rows,
+    selected: str | None,
+    left: int,
+    plot: int,
+    top: int,
+    *,
+    below: dict[str, Any] | None = None,
+) -> go.Figure:
+    """Add what spans all panels (names, bands, row lines) and size the figure to its rows.
+
+    Args:
+        canvas: A canvas with its panels drawn.
+        rows: The rows they share.
+        selected: Stage whose row is marked.
+        left: Width of the names in px.
+        plot: Width of the plot area in px.
+        top: Height above the first row in px.
+        below: Plotly title of the x axis; None without.
+    """
+    theme = canvas.theme
+    chosen = rows.find(selected)
+    if rows.first_reference_y is not None:
+        _band(canvas, rows.first_reference_y - 0.5, rows.bottom, left / plot, theme.shade)
+    if chosen is not None:
+        _band(canvas, chosen.y - 0.5, chosen.y + 0.5, left / plot, theme.selection)
+    for y in range(rows.count - 1):
+        canvas.shapes.append(
+            {
+                "type": "line", "layer": "below", "xref": "paper", "x0": 0, "x1": 1, "yref": "y",
+                "y0": y + 0.5, "y1": y + 0.5, "line": {"color": theme.grid, "width": 1},
+            }
+        )  # fmt: skip
+    if rows.gap_y is not None:
+        canvas.annotations.append(
+            {
+                "xref": "paper", "x": 0, "xanchor": "right", "xshift": -6, "yref": "y", "y": rows.gap_y + 0.15,
+                "text": "references", "showarrow": False, "font": {"size": SMALL, "color": theme.muted},
+            }
+        )  # fmt: skip
+    y_axis: dict[str, Any] = {
+        "range": [rows.bottom, -0.5],
+        "tickvals": [placed.y for placed in rows.placed],
+        "ticktext": [
+            f"<b>{plain(placed.label)}</b>" if placed is chosen else plain(placed.label) for placed in rows.placed
+        ],
+        "tickfont": {"color": theme.text},
+        "ticklabelstandoff": 6,
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+    }
+    bottom = _BOTTOM_PX
+    if below is not None:
+        canvas.axes["xaxis"]["title"] = below
+        bottom += _TITLE_PX
+    height = top + rows.count * ROW_PX + bottom
+    margin = {"l": left, "r": _RIGHT_PX, "t": top, "b": bottom}
+    return canvas.figure(height, margin, barmode="stack", yaxis=y_axis)
+
+
+def _band(canvas: Canvas, y0: float, y1: float, left: float, colour: str) -> None:
+    canvas.shapes.append(
+        {
+            "type": "rect", "layer": "below", "xref": "paper", "x0": -left, "x1": 1, "yref": "y", "y0": y0, "y1": y1,
+            "fillcolor": colour, "line": {"width": 0},
+        }
+    )  # fmt: skip

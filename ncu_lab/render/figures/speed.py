@@ -1,0 +1,119 @@
+"""Speed of every FP32 stage from zero, against cuBLAS FP32, and what each step bought."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import plotly.graph_objects as go
+
+from ncu_lab.model import Ladder, LadderRow
+from ncu_lab.render import numbers
+from ncu_lab.render.figures.canvas import Canvas, Panel
+from ncu_lab.render.figures.duration import time_hover
+from ncu_lab.render.figures.matrix import PANEL_TOP_PX, finish, names_px
+from ncu_lab.render.figures.rows import Rows, place_rows
+from ncu_lab.render.figures.text import SMALL, plain, text_width
+from ncu_lab.render.palette import Theme
+
+_BAR = 0.55
+_TERA = 1e12
+
+
+def fp32_only(ladder: Ladder) -> Ladder:
+    """Return the ladder without tensor-core launches: they never share a speed axis with FP32 ones."""
+    return replace(
+        ladder,
+        rows=tuple(row for row in ladder.rows if row.stage.dtype == "fp32"),
+        references=tuple(row for row in ladder.references if row.stage.dtype == "fp32"),
+    )
+
+
+def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None = None) -> go.Figure:
+    """Draw TFLOP/s as bars from zero; the dotted line is cuBLAS, the right column the step from the predecessor.
+
+    Args:
+        ladder: What to draw; tensor-core stages are left out.
+        theme: Colours.
+        width: Width of the figure in px; the steps are left out where they do not fit.
+        selected: Stage whose row is marked.
+    """
+    ladder = fp32_only(ladder)
+    rows = place_rows(ladder)
+    canvas = Canvas(theme, width)
+    left = names_px(rows)
+    plot = max(160, width - left - 6)
+    steps = {placed.id: step_words(placed.row, rows) for placed in rows.placed}
+    side = max((text_width(text, SMALL) for text in steps.values()), default=0.0) + 14
+    if plot - side < 240:
+        side, steps = 0.0, {}
+    panel = Panel(1, 0.0, plot - side, plot)
+    fast = [(placed, placed.row.flop_per_s) for placed in rows.placed if placed.row.flop_per_s]
+    labels = {placed.id: _label(placed.row) for placed, _ in fast}
+    most = max((speed for _, speed in fast), default=_TERA)
+    room = max((text_width(text, SMALL) for text in labels.values()), default=0.0) + 12
+    top = most / _TERA / max(0.3, 1 - room / panel.width)
+    canvas.x_axis(panel, [0.0, top], [(tick, numbers.significant(tick, 1)) for tick in _ticks(most / _TERA)], "linear")
+    canvas.bars(
+        panel,
+        "speed",
+        x=[speed / _TERA for _, speed in fast],
+        y=[placed.y for placed, _ in fast],
+        width=_BAR,
+        customdata=[placed.id for placed, _ in fast],
+        hovertext=[time_hover(placed.row) for placed, _ in fast],
+        hoverinfo="text",
+        marker={
+            "color": [theme.neutral_4 if placed.row.stage.is_reference else theme.neutral_3 for placed, _ in fast],
+            "line": {"width": 0},
+        },
+    )
+    _reference_line(canvas, panel, rows, ladder)
+    for placed, speed in fast:
+        canvas.mark_label(panel, speed / _TERA, placed.y, plain(labels[placed.id]), shift=6, log=False)
+    for placed in rows.placed:
+        if not placed.row.flop_per_s:
+            canvas.missing_cell(panel, placed.y, "SpeedOfLight")
+        if text := steps.get(placed.id):
+            colour = theme.better if (placed.row.step or 1.0) >= 1.0 else theme.worse
+            canvas.words(panel, placed.y, text, px=panel.width + 8, colour=colour)
+    return finish(canvas, rows, selected, left, plot, PANEL_TOP_PX, below=_x_title(theme))
+
+
+def step_words(row: LadderRow, rows: Rows) -> str:
+    """Return what a step bought: ``▼ 1.66× faster``, naming the predecessor where it is not the row above."""
+    if row.step is None:
+        return ""
+    faster = row.step >= 1.0
+    words = f"▼ {numbers.ratio(row.step)} faster" if faster else f"▲ {numbers.ratio(1.0 / row.step)} slower"
+    placed, before = rows.find(row.stage.id), rows.find(row.stage.predecessor)
+    adjacent = placed is not None and before is not None and before.y == placed.y - 1
+    return words if adjacent else f"{words} than {row.stage.predecessor}"
+
+
+def _label(row: LadderRow) -> str:
+    speed = numbers.flop_rate(row.flop_per_s)
+    return speed if row.share_of_reference is None else f"{speed}  {numbers.share(row.share_of_reference)}"
+
+
+def _reference_line(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder) -> None:
+    reference = next((row for row in ladder.references if row.flop_per_s), None)
+    if reference is not None and reference.flop_per_s:
+        canvas.marks(
+            panel,
+            "cuBLAS FP32",
+            mode="lines",
+            x=[reference.flop_per_s / _TERA] * 2,
+            y=[-0.5, rows.bottom],
+            line={"color": canvas.theme.text, "width": 1, "dash": "dot"},
+        )
+
+
+def _ticks(most: float) -> list[float]:
+    """Return round ticks from zero: at most five."""
+    step = next(size * 10.0**power for power in range(-6, 7) for size in (1, 2, 5) if most / (size * 10.0**power) <= 4)
+    return [step * index for index in range(5) if step * index <= most * 1.001]
+
+
+def _x_title(theme: Theme) -> dict[str, Any]:
+    return {"text": "TFLOP/s", "font": {"size": SMALL, "color": theme.muted}, "standoff": 4}
