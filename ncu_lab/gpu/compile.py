@@ -1,0 +1,261 @@
+"""Compiles stages to cubins with nvcc, once per content: the same sources, flags and compiler are never built twice.
+
+A build takes two steps, source to PTX and PTX to cubin, as nvcc itself does. In between, the paths that ``-lineinfo``
+records are rewritten to ``kernels/...``: profiles then show the same file names wherever they were made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ncu_lab.errors import EnvironmentLacksError, InputError, UsageError
+from ncu_lab.gpu import ptxas, sass
+from ncu_lab.gpu.devices import present_arch
+from ncu_lab.gpu.toolkit import find_tool
+from ncu_lab.model import Stage, StageBuild
+from ncu_lab.resources import data_dir
+
+DEFAULT_ARCH = "sm_90"
+
+_CACHE_FORMAT = 1
+_NVCC_FIX = 'pip install "ncu-lab[nvcc]", or install the CUDA toolkit and put nvcc on PATH.'
+_HEADERS = ("*.cuh", "*.h", "*.hpp")
+_PTX_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Nvcc:
+    """A compiler: its path, and its version as ``13.0.88``."""
+
+    path: Path
+    version: str
+
+
+def find_nvcc() -> Nvcc:
+    """Return the first nvcc that is found: PATH, CUDA_HOME, NVIDIA's wheels, /usr/local/cuda.
+
+    Raises:
+        EnvironmentLacksError: When there is none or it does not run.
+    """
+    path = find_tool("nvcc")
+    if path is None:
+        raise EnvironmentLacksError("nvcc was not found", _NVCC_FIX)
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    match = re.search(r"V(\d+\.\d+\.\d+)", done.stdout)
+    if done.returncode or not match:
+        raise EnvironmentLacksError(f"{path} does not run: {(done.stderr or done.stdout).strip()[:200]}", _NVCC_FIX)
+    return Nvcc(path, match[1])
+
+
+def default_arch() -> str:
+    """Return the architecture of the GPU that is present, ``sm_90`` where there is none."""
+    return present_arch() or DEFAULT_ARCH
+
+
+def cache_folder() -> Path:
+    """Return the build cache: ``NCU_LAB_CACHE``, else ``ncu-lab`` below the user's cache folder."""
+    explicit = os.environ.get("NCU_LAB_CACHE")
+    if explicit:
+        return Path(explicit)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ncu-lab"
+
+
+def nvcc_flags(stage: Stage, arch: str, variant: Literal["fast", "guarded"], defines: Sequence[str] = ()) -> list[str]:
+    """Return the flags that decide the code of a build, without paths of this machine.
+
+    Raises:
+        UsageError: When ``arch`` is no architecture, or too old for the stage.
+    """
+    match = re.fullmatch(r"sm_(\d{2,3})[af]?", arch)
+    if not match:
+        raise UsageError(f'"{arch}" is no GPU architecture', "Write it as sm_90.")
+    number = match[1]
+    if int(number) < stage.min_cc:
+        raise UsageError(f"stage {stage.id} needs sm_{stage.min_cc} or newer, not {arch}")
+    if stage.arch_suffix and int(number) != stage.min_cc:
+        # Architecture-specific code ("a") runs on its own architecture alone.
+        raise UsageError(f"stage {stage.id} runs on sm_{stage.min_cc}{stage.arch_suffix} alone, not on {arch}")
+    target = number + stage.arch_suffix
+    return [
+        "-std=c++17",
+        "-O3",
+        "-lineinfo",
+        f"-gencode=arch=compute_{target},code=sm_{target}",
+        "-Xptxas=-v",
+        "-I.",
+        *(f"-D{name}={size}" for name, size in stage.tile.items()),
+        f"-DGUARDED={1 if variant == 'guarded' else 0}",
+        *(f"-D{define}" for define in defines),
+    ]
+
+
+def build_stage(
+    stage: Stage,
+    arch: str = DEFAULT_ARCH,
+    variant: Literal["fast", "guarded"] = "fast",
+    *,
+    kernels_dir: Path | None = None,
+    cache_dir: Path | None = None,
+    defines: Sequence[str] = (),
+) -> StageBuild:
+    """Compile one stage, or take it from the cache.
+
+    Args:
+        stage: A kernel stage.
+        arch: ``sm_90`` and so on; the stage's ``arch_suffix`` is added.
+        variant: ``guarded`` compiles with ``-DGUARDED=1``.
+        kernels_dir: Folder with the sources; the bundled one by default.
+        cache_dir: Build cache; :func:`cache_folder` by default.
+        defines: Further macros, ``NAME=VALUE``.
+
+    Raises:
+        UsageError: When the stage has no source or no such variant, or the architecture does not fit.
+        InputError: When it does not compile, or ptxas serialised its wgmma.
+        EnvironmentLacksError: When nvcc or its host compiler is missing, or the cache is not writable.
+    """
+    if stage.is_reference:
+        raise UsageError(f"stage {stage.id} is a library reference: there is nothing to build")
+    if variant == "guarded" and not stage.has_guarded:
+        raise UsageError(f"stage {stage.id} has no guarded variant: its fast path fits every shape")
+    nvcc = find_nvcc()
+    flags = nvcc_flags(stage, arch, variant, defines)
+    folder = (kernels_dir or data_dir("kernels")).resolve()
+    key = _key(stage, nvcc, flags, folder)
+    entry = (cache_dir or cache_folder()) / "cubins" / f"{stage.id}-{variant}-{key[:32]}"
+    cached = (entry / "build.json").is_file()
+    if not cached:
+        _make(entry, stage, nvcc, flags, folder)
+    try:
+        record = json.loads((entry / "build.json").read_text(encoding="utf-8"))
+        text = _sass(entry)
+        return StageBuild(
+            stage=stage.id,
+            variant=variant,
+            arch=arch + stage.arch_suffix if not arch.endswith(stage.arch_suffix or "\0") else arch,
+            cubin=entry / "kernel.cubin",
+            cached=cached,
+            seconds=record["seconds"],
+            flags=tuple(flags),
+            nvcc=nvcc.version,
+            warnings=tuple(record["warnings"]),
+            sass_mix=None if text is None else sass.mix(text),
+            sass_hash=None if text is None else sass.digest(text),
+            sass=text,
+            **record["resources"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"the cached build {entry} is damaged: {error}", "Delete that folder.") from error
+
+
+def _key(stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> str:
+    """Hash all that decides a build: compiler, flags, the source and every header of the project, names included."""
+    digest = hashlib.sha256(json.dumps([_CACHE_FORMAT, nvcc.version, stage.entry, *flags]).encode())
+    headers = {path for pattern in _HEADERS for path in folder.rglob(pattern)}
+    for path in [folder / stage.file, *sorted(headers)]:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        digest.update(f"\0{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _make(entry: Path, stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> None:
+    """Compile into a folder of our own and rename it into place; another process may win, with the same content."""
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
+    except OSError as error:
+        raise EnvironmentLacksError(
+            f"the build cache {entry.parent} cannot be written: {error.strerror or error}",
+            "Set NCU_LAB_CACHE to a folder that can.",
+        ) from error
+    try:
+        record = _compile(work, stage, nvcc, flags, folder)
+        (work / "build.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+        try:
+            work.rename(entry)
+        except OSError:
+            if not (entry / "build.json").is_file():
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _compile(work: Path, stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> dict[str, Any]:
+    begin = time.monotonic()
+    ptx = work / "kernel.ptx"
+    log = _run_nvcc(nvcc, [*flags, "-ptx", stage.file, "-o", str(ptx)], folder, stage)
+    ptx.write_text(neutral_paths(ptx.read_text(encoding="utf-8"), folder), encoding="utf-8")
+    # Relative to the work folder, so that no path of this machine reaches the cubin.
+    step = [flag for flag in flags if not flag.startswith(("-D", "-I", "-std"))]
+    log += _run_nvcc(nvcc, [*step, "-cubin", ptx.name, "-o", "kernel.cubin"], work, stage)
+    resources = ptxas.parse_resources(log, stage.entry)
+    if resources is None:
+        raise InputError(f"kernels/{stage.file}: no entry function {stage.entry} in it", 'Declare it extern "C".')
+    warnings = ptxas.parse_warnings(log)
+    for warning in warnings:
+        if ptxas.SERIALIZED_WGMMA in warning:
+            raise InputError(f"stage {stage.id}: ptxas serialised its wgmma: {warning}")
+    return {
+        "seconds": time.monotonic() - begin,
+        "resources": dataclasses.asdict(resources),
+        "warnings": warnings,
+    }
+
+
+def _run_nvcc(nvcc: Nvcc, arguments: Sequence[str], folder: Path, stage: Stage) -> str:
+    done = subprocess.run(
+        [str(nvcc.path), *arguments], cwd=folder, capture_output=True, text=True, errors="replace", check=False
+    )
+    log = done.stdout + done.stderr
+    if done.returncode:
+        if "host compiler" in log:
+            raise EnvironmentLacksError(
+                f"nvcc {nvcc.version} finds no host compiler it can use", "Install g++ (apt install g++)."
+            )
+        message = ptxas.first_error(log)
+        place = f"kernels/{message}" if message.startswith(stage.file) else message
+        raise InputError(f"stage {stage.id} does not compile: {place}")
+    return log
+
+
+def neutral_paths(ptx: str, folder: Path) -> str:
+    """Rewrite the source paths of PTX: sources to ``kernels/...``, the toolkit's headers to ``cuda/include/...``."""
+
+    def neutral(match: re.Match[str]) -> str:
+        path = os.path.normpath(match[2])
+        try:
+            path = f"kernels/{Path(path).relative_to(folder).as_posix()}"
+        except ValueError:
+            path = f"cuda/include/{path.rpartition('/include/')[2].lstrip('/')}"
+        return f'{match[1]}"{path}"'
+
+    return _PTX_FILE.sub(neutral, ptx)
+
+
+def _sass(entry: Path) -> str | None:
+    """Return the normalised SASS of a cached build, made when a disassembler is first there; None without one."""
+    path = entry / "kernel.sass"
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    tool = sass.disassembler()
+    if tool is None:
+        return None
+    text = sass.disassemble(entry / "kernel.cubin", tool)
+    temporary = path.with_name(f"kernel.sass.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+    return text

@@ -1,0 +1,155 @@
+"""Which GPU is here, what it could do at best, and what surrounds it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ncu_lab.errors import EnvironmentLacksError
+from ncu_lab.model import Device, Dtype, Environment
+
+_CUPY_FIX = 'pip install "ncu-lab[cuda13]" (or cuda12, by the driver).'
+_GPU_FIX = "build, stages, show, ladder and dashboard work without one."
+
+FP32_LANES: Mapping[tuple[int, int], int] = {
+    (7, 0): 64,
+    (7, 2): 64,
+    (7, 5): 64,
+    (8, 0): 64,
+    (8, 6): 128,
+    (8, 7): 128,
+    (8, 9): 128,
+    (9, 0): 128,
+    (10, 0): 128,
+    (10, 3): 128,
+    (12, 0): 128,
+    (12, 1): 128,
+}
+"""FP32 FMA per clock per SM by compute capability: CUDA C++ Programming Guide, table "Throughput of Native Arithmetic
+Instructions", row "32-bit floating-point add, multiply, multiply-add"."""
+
+TENSOR_PEAKS: Mapping[str, Mapping[str, float]] = {
+    "V100": {"fp16": 125e12},
+    "A100": {"fp16": 312e12, "bf16": 312e12, "tf32": 156e12},
+    "A6000": {"fp16": 154.8e12, "bf16": 154.8e12, "tf32": 77.4e12},
+    "H100 PCIe": {"fp16": 756e12, "bf16": 756e12, "tf32": 378e12},
+    "H100": {"fp16": 989.4e12, "bf16": 989.4e12, "tf32": 494.7e12},
+    "H200": {"fp16": 989.4e12, "bf16": 989.4e12, "tf32": 494.7e12},
+    "GH200": {"fp16": 989.4e12, "bf16": 989.4e12, "tf32": 494.7e12},
+    "B200": {"fp16": 2250e12, "bf16": 2250e12, "tf32": 1125e12},
+}
+"""Dense tensor-core FLOP/s with FP32 accumulation, by a part of the device's name: NVIDIA's datasheets of these
+products (those that state sparse figures halved). Datasheets assume the boost clock, which a power cap may forbid."""
+
+
+def current_device() -> Device:
+    """Return the GPU that this process would use.
+
+    Raises:
+        EnvironmentLacksError: When there is none, or cupy cannot reach it.
+    """
+    problem = gpu_problem()
+    if problem is not None:
+        raise EnvironmentLacksError(problem, _CUPY_FIX if "cupy" in problem else _GPU_FIX)
+    from cupy.cuda import runtime
+
+    index = runtime.getDevice()
+    properties: Mapping[str, Any] = runtime.getDeviceProperties(index)
+    name = properties["name"]
+    attributes = {
+        "registers_per_sm": runtime.deviceGetAttribute(runtime.cudaDevAttrMaxRegistersPerMultiprocessor, index),
+        "shared_bytes_per_sm": runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerMultiprocessor, index),
+        "threads_per_sm": runtime.deviceGetAttribute(runtime.cudaDevAttrMaxThreadsPerMultiProcessor, index),
+        "memory_clock_hz": 1e3 * runtime.deviceGetAttribute(runtime.cudaDevAttrMemoryClockRate, index),
+    }
+    clock_khz = runtime.deviceGetAttribute(runtime.cudaDevAttrClockRate, index)
+    uuid = properties.get("uuid")
+    return Device(
+        name=name.decode() if isinstance(name, bytes) else str(name),
+        compute_capability=(int(properties["major"]), int(properties["minor"])),
+        sm_count=int(properties["multiProcessorCount"]),
+        uuid_hash=hashlib.sha256(bytes(uuid)).hexdigest()[:16] if uuid else None,
+        memory_bytes=int(properties["totalGlobalMem"]),
+        l2_bytes=int(properties["l2CacheSize"]),
+        max_sm_clock_hz=1e3 * clock_khz if clock_khz else None,
+        attributes=attributes,
+    )
+
+
+def present_arch() -> str | None:
+    """Return ``sm_90`` and so on for the GPU that is here, None without one."""
+    if gpu_problem() is not None:
+        return None
+    from cupy.cuda import runtime
+
+    properties: Mapping[str, Any] = runtime.getDeviceProperties(runtime.getDevice())
+    return f"sm_{properties['major']}{properties['minor']}"
+
+
+def gpu_problem() -> str | None:
+    """Return why no GPU can be used here in one sentence; None when one can."""
+    try:
+        from cupy.cuda import runtime
+    except ImportError as error:
+        return f"cupy cannot be imported: {error}".splitlines()[0]
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        if "InsufficientDriver" in str(error):
+            return "no NVIDIA driver was found, or it is older than this CUDA needs"
+        return f"the GPU cannot be used: {error}"
+    return None if count else "no NVIDIA GPU is visible"
+
+
+def environment() -> Environment:
+    """Return the driver, the CUDA runtime, the system and the versions of ours; None for what is not known."""
+    from ncu_lab import __version__
+
+    cuda = None
+    if gpu_problem() is None:
+        from cupy.cuda import runtime
+
+        version = runtime.runtimeGetVersion()
+        cuda = f"{version // 1000}.{version % 1000 // 10}"
+    return Environment(
+        driver=driver_version(), cuda=cuda, os=f"{platform.system()} {platform.release()}", ncu_lab=__version__
+    )
+
+
+def driver_version(proc: Path = Path("/proc/driver/nvidia/version")) -> str | None:
+    """Return the display driver's version (``580.159.03``) from NVML, else from the kernel module; None without one."""
+    try:
+        import pynvml
+    except ImportError:
+        pynvml = None
+    if pynvml is not None:
+        try:
+            pynvml.nvmlInit()
+            version = pynvml.nvmlSystemGetDriverVersion()
+            return version.decode() if isinstance(version, bytes) else str(version)
+        except pynvml.NVMLError:
+            pass  # the kernel module may still say it
+    try:
+        match = re.search(r"(\d+\.\d+(?:\.\d+)?)", proc.read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    return match[1] if match else None
+
+
+def peak_flop_per_s(device: Device, dtype: Dtype) -> float | None:
+    """Return the device's peak for a type of A and B, in FLOP/s; None when it is not known.
+
+    FP32: lanes per SM x SMs x 2 x highest SM clock. Tensor types: the datasheet's dense figure.
+    """
+    if dtype == "fp32":
+        lanes = FP32_LANES.get(device.compute_capability or (0, 0))
+        if lanes is None or device.sm_count is None or device.max_sm_clock_hz is None:
+            return None
+        return 2.0 * lanes * device.sm_count * device.max_sm_clock_hz
+    matches = [name for name in TENSOR_PEAKS if name in device.name]
+    # "H100 PCIe" holds "H100" as well: the longest name is the most exact.
+    return TENSOR_PEAKS[max(matches, key=len)].get(dtype) if matches else None
