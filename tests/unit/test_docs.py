@@ -1,0 +1,73 @@
+"""Everything a user can type or read off is documented, and the generated pages are up to date."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ncu_lab.metrics import CATALOGUE
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_command_and_option_says_what_it_does(generate: ModuleType) -> None:
+    for name, command in generate.commands().items():
+        assert command.help, f"the function of command {name} has no docstring"
+        for spelling, meaning in generate.documented(command, name):
+            assert meaning.partition("[")[0].strip(), f"{name} {spelling} has no help"
+
+
+def test_every_command_is_in_the_reference(generate: ModuleType) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    missing = [name for name in generate.commands() if f"\n## {name}\n" not in page]
+    assert missing == [], "run: python docs/generate.py"
+
+
+def test_every_metric_is_in_the_reference() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    assert [metric.key for metric in CATALOGUE if f"| `{metric.key}` |" not in page] == []
+
+
+def test_generated_pages_are_up_to_date(generate: ModuleType) -> None:
+    for name, page in (("cli.md", generate.cli_page()), ("metrics.md", generate.metrics_page())):
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page, "run: python docs/generate.py"
+
+
+def test_only_marked_output_is_renewed(generate: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "printed", lambda arguments: f"output of {' '.join(arguments)}\n")
+    page = (
+        "kept\n<!-- $ ncu-lab stages --format markdown -->\nold\n<!-- end -->\nkept too\n"
+        "<!-- $ ncu-lab ladder --example -->\n<!-- end -->\n"
+    )
+    assert generate.with_output(page) == (
+        "kept\n"
+        "<!-- $ ncu-lab stages --format markdown -->\n\noutput of stages --format markdown\n\n<!-- end -->\n"
+        "kept too\n"
+        "<!-- $ ncu-lab ladder --example -->\n\n```text\noutput of ladder --example\n```\n\n<!-- end -->\n"
+    )
+
+
+def test_a_difference_is_shown_and_written_away(
+    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("old\n")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr(generate, "pages", lambda: iter([(page, "new\n")]))
+    assert generate.main(check=True) == 1
+    assert "-old\n+new\n" in capsys.readouterr().out
+    assert page.read_text() == "old\n"
+    assert generate.main(check=False) == 0
+    assert page.read_text() == "new\n"
+    assert generate.main(check=True) == 0
