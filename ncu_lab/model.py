@@ -387,7 +387,9 @@ class LaunchSummary:
         workload: ``kernel``, ``graph``, ``range``, ``cmdlist``.
         nvtx: NVTX range paths.
         readings: Catalogue key -> reading, in catalogue order.
+        role: ``main`` or ``auxiliary``.
         stall_cycles: Reason -> warp-cycles per issued instruction, in stacking order.
+        occupancy_limits: Resource -> blocks an SM can hold by it; empty when not collected.
     """
 
     launch: int
@@ -401,6 +403,7 @@ class LaunchSummary:
     role: str
     readings: Mapping[str, Reading]
     stall_cycles: Mapping[str, float]
+    occupancy_limits: Mapping[str, float] = field(default_factory=dict)
 
     def value(self, key: str) -> float | None:
         """Return the value of a catalogue key, None when it was not collected or is undefined."""
@@ -411,6 +414,12 @@ class LaunchSummary:
         """Reason -> share of warp-cycles (0 to 1), in stacking order; empty when not collected."""
         total = sum(self.stall_cycles.values())
         return {reason: cycles / total for reason, cycles in self.stall_cycles.items()} if total else {}
+
+    @property
+    def limited_by(self) -> tuple[str, ...]:
+        """The resources that allow the fewest blocks; several when they tie, none when not collected."""
+        least = min(self.occupancy_limits.values(), default=None)
+        return tuple(resource for resource, blocks in self.occupancy_limits.items() if blocks == least)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ from ncu_lab.metrics.catalogue import (
     ATTRIBUTION_METRICS,
     CATALOGUE,
     METRICS,
+    OVER_IDEAL,
     SECTOR_BYTES,
     TARGETED_SECTIONS,
     WAVEFRONT_BYTES,
     read,
     read_all,
 )
+from ncu_lab.metrics.labels import DETAILS_LABELS
 from ncu_lab.metrics.names import DEVICE_PREFIX, LAUNCH_IDENTITY
 from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading
 from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_metric, stall_reason
@@ -22,9 +24,11 @@ from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, st
 __all__ = [
     "ATTRIBUTION_METRICS",
     "CATALOGUE",
+    "DETAILS_LABELS",
     "DEVICE_PREFIX",
     "LAUNCH_IDENTITY",
     "METRICS",
+    "OVER_IDEAL",
     "SECTOR_BYTES",
     "STALL_FAMILIES",
     "STALL_ORDER",

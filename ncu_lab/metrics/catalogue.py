@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ncu_lab.metrics.names import EXECUTIONS
 from ncu_lab.metrics.quantity import Lookup, Metric, Reading, counter
 
 SECTOR_BYTES = 32
@@ -11,6 +12,9 @@ SECTOR_BYTES = 32
 
 WAVEFRONT_BYTES = 128
 """One wavefront of the L1 / shared data pipe moves at most 32 banks of 4 bytes."""
+
+OVER_IDEAL = 1.3
+"""An access that takes more than this multiple of its ideal sectors or wavefronts is marked as over its limit."""
 
 SOL = "SpeedOfLight"
 MEMORY = "MemoryWorkloadAnalysis"
@@ -74,6 +78,10 @@ def _ratio(numerator: float, denominator: float) -> float | None:
 def _over_conflict_free(wavefronts: float, conflicts: float) -> float | None:
     """Each conflict is one extra wavefront; undefined when the kernel does not use shared memory this way."""
     return _ratio(wavefronts, wavefronts - conflicts)
+
+
+def _per_instruction(*_totals: float) -> None:
+    """Totals do not tell it: ``analyze.access`` reads it from the counters of each instruction."""
 
 
 def _fp32_flop_per_s(fadd: float, fmul: float, ffma: float, hz: float) -> float:
@@ -159,11 +167,17 @@ CATALOGUE: tuple[Metric, ...] = (
            (*_FLOP_COUNTERS, _DATA_PIPE_PCT, _SM_COUNT, _L1_HZ), _intensity_l1,
            _FLOP_TEXT + " / ({5} / 100 * {6} * {0} * {7} * 128)"),
     Metric("global_load_sectors_per_request", "sector/request", "neutral", "exact", TABLES,
-           "Sectors fetched per global load of a warp (plain loads; cp.async and TMA are counted apart).",
+           "Sectors fetched per global load of a warp (cp.async included; TMA is counted apart).",
            (_LOAD_SECTORS, _LOAD_REQUESTS), _ratio, "{0} / {1}"),
     Metric("global_store_sectors_per_request", "sector/request", "neutral", "exact", TABLES,
-           "Sectors written per global store of a warp (plain stores; TMA is counted apart).",
+           "Sectors written per global store of a warp (TMA is counted apart).",
            (_STORE_SECTORS, _STORE_REQUESTS), _ratio, "{0} / {1}"),
+    Metric("global_load_sectors_ideal", "sector/request", "neutral", "exact", SOURCE,
+           "Sectors a global load needs at full coalescing: 4, 8, 16 for 4, 8, 16 bytes a lane, by executions.",
+           (counter(EXECUTIONS),), _per_instruction, "mean over LDG of bytes per lane, weighted by {0}"),
+    Metric("global_store_sectors_ideal", "sector/request", "neutral", "exact", SOURCE,
+           "Sectors a global store needs at full coalescing: 4, 8, 16 for 4, 8, 16 bytes a lane, by executions.",
+           (counter(EXECUTIONS),), _per_instruction, "mean over STG of bytes per lane, weighted by {0}"),
     Metric("shared_load_bank_conflicts", "wavefront", "lower", "exact", TABLES,
            "Extra wavefronts of shared loads, by bank conflicts.",
            (_SHARED_LOAD_CONFLICTS,)),
