@@ -299,7 +299,7 @@ def _rail(canvas: Canvas, frame: _Frame, marks: Sequence[Mark], selected: str | 
             canvas.annotations.append(_rail_text(f"<b>{text}</b>" if chosen else text, shift, y, anchor, ink))
         path = (
             f"M {mark.x_px / frame.width:.5f} {1 - mark.y_px / frame.height:.5f} "
-            f"L {1 + 10 / frame.width:.5f} {y:.5f} L {1 + (_LEADER_PX - 4) / frame.width:.5f} {y:.5f}"
+            f"L {1 + 10 / frame.width:.5f} {y:.5f} L {1 + (_LEADER_PX - 8) / frame.width:.5f} {y:.5f}"
         )
         line = {"color": theme.accent if chosen else theme.neutral_4, "width": 1}
         canvas.shapes.append(
