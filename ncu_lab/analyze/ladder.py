@@ -1,0 +1,257 @@
+"""The ladder: every stage with its time, its counters, its reference and what the step bought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median, median_low
+from typing import Literal
+
+from ncu_lab.analyze.roofline import common_roofs, read_roofs, roofline_points
+from ncu_lab.analyze.summary import counters, summarize
+from ncu_lab.model import (
+    Device,
+    Environment,
+    Ladder,
+    LadderRow,
+    LaunchSummary,
+    Notice,
+    Problem,
+    Roof,
+    Run,
+    Stage,
+    StageBuild,
+)
+
+Source = Literal["timings", "profiler"]
+SOURCES: tuple[Source, ...] = ("timings", "profiler")
+
+INTERLEAVED = "interleaved"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one run knows of one stage.
+
+    Attributes:
+        samples_ns: Unprofiled samples, interleaved with the reference.
+        profiled_ns: Duration under the profiler of all the kernels of one call; None without one.
+        summary: The main kernel's launch of (lower) median duration; None when it was not profiled.
+        roofs: The roofs of that launch.
+    """
+
+    run: Run
+    stage: Stage
+    samples_ns: tuple[float, ...]
+    profiled_ns: float | None
+    summary: LaunchSummary | None
+    roofs: tuple[Roof, ...]
+    build: StageBuild | None
+
+    @property
+    def source(self) -> Source | None:
+        """The better source of its time, None without any."""
+        return next((source for source in SOURCES if self.time_ns(source) is not None), None)
+
+    def time_ns(self, source: Source) -> float | None:
+        """Return its time by one source only."""
+        if source == "profiler":
+            return self.profiled_ns
+        return median(self.samples_ns) if self.samples_ns else None
+
+    def flop_per_s(self, problem: Problem, source: Source) -> float | None:
+        """Return the FLOP/s of its operation: 2·m·n·k over its time by one source only."""
+        time = self.time_ns(source)
+        shape = self.stage.shape(problem)
+        return 2.0 * shape.m * shape.n * shape.k / time * 1e9 if time else None
+
+
+def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Problem) -> Ladder:
+    """Put the stages of one or more runs of one problem on one device in a row.
+
+    The newest run decides the device. Each stage comes from the newest run that has it; its reference from that same
+    run and by the same source of time (unprofiled samples, else the profiler's durations), so that nothing is compared
+    with what was measured otherwise.
+
+    Args:
+        runs: Runs, in any order; those of another problem or device are left out and said so.
+        stages: The registry, in ladder order.
+        problem: The problem that all rows are of.
+    """
+    usable, omitted = _usable(runs, problem)
+    measured: dict[str, Measured] = {}
+    within: dict[tuple[str, str], Measured] = {}
+    for run in usable:
+        for stage_id, found in measure(run, stages).items():
+            within[run.meta.id, stage_id] = found
+            measured.setdefault(stage_id, found)
+    ordered = [measured[stage_id] for stage_id in stages if stage_id in measured]
+    used = list({found.run.meta.id: found.run for found in ordered}.values())
+    omitted += [notice for run in used for notice in _without_stage(run, stages)]
+    absent = [stage_id for stage_id in stages if stage_id not in measured]
+    if absent:
+        omitted.append(Notice("not_measured", f"not measured: {', '.join(absent)}"))
+    rows = [_row(found, within, measured, problem) for found in ordered]
+    points = [point for found in ordered if found.summary for point in roofline_points(found.summary, found.roofs)]
+    newest = usable[0].meta if usable else None
+    return Ladder(
+        device=newest.device if newest else None,
+        environment=newest.environment if newest else Environment(),
+        problem=problem,
+        rows=tuple(row for row in rows if not row.stage.is_reference),
+        references=tuple(row for row in rows if row.stage.is_reference),
+        roofs=common_roofs(found.roofs for found in ordered),
+        points=tuple(points),
+        omitted=tuple(omitted),
+        warnings=tuple(_mixed(used)),
+    )
+
+
+def measure(run: Run, stages: Mapping[str, Stage]) -> dict[str, Measured]:
+    """Return what a run knows of each registered stage: stage id -> measurement; stages without any are absent."""
+    values = counters(run.metrics)
+    summaries: dict[str, list[LaunchSummary]] = {}
+    for summary in summarize(run):
+        if summary.stage is not None:
+            summaries.setdefault(summary.stage, []).append(summary)
+    samples = _samples(run)
+    builds = {build.stage: build for build in run.builds if build.variant == "fast"}
+    found: dict[str, Measured] = {}
+    for stage_id, stage in stages.items():
+        launches = summaries.get(stage_id, [])
+        if not launches and stage_id not in samples:
+            continue
+        chosen = _typical(launches)
+        roofs = read_roofs(values.get(chosen.launch, {}).get) if chosen else ()
+        found[stage_id] = Measured(
+            run, stage, samples.get(stage_id, ()), call_ns(launches), chosen, roofs, builds.get(stage_id)
+        )
+    return found
+
+
+def call_ns(launches: Iterable[LaunchSummary]) -> float | None:
+    """Return the profiled duration of one call of a stage, which may launch several kernels.
+
+    Each kernel counts with the median of its launches, as many times as one call launches it: a kernel launched 20
+    times where the rarest was launched 10 times counts twice.
+
+    Returns:
+        Nanoseconds; None without launches, or when one of them has no duration.
+    """
+    durations: dict[str, list[float]] = {}
+    for launch in launches:
+        duration = launch.value("duration_ns")
+        if duration is None:
+            return None
+        durations.setdefault(launch.kernel, []).append(duration)
+    if not durations:
+        return None
+    calls = min(len(same) for same in durations.values())
+    return sum(median(same) * len(same) / calls for same in durations.values())
+
+
+def _typical(launches: Sequence[LaunchSummary]) -> LaunchSummary | None:
+    main = [launch for launch in launches if launch.role == "main"]
+    if not main:
+        return None
+    timed = {launch.launch: launch.value("duration_ns") or 0.0 for launch in main}
+    middle = median_low(timed.values())
+    return next(launch for launch in main if timed[launch.launch] == middle)
+
+
+def _samples(run: Run) -> dict[str, tuple[float, ...]]:
+    timings = run.timings
+    interleaved = timings[timings["mode"] == INTERLEAVED]
+    grouped = interleaved.groupby("subject", sort=False)["ns"].agg(list)
+    return {str(subject): tuple(values) for subject, values in grouped.items()}
+
+
+def _usable(runs: Sequence[Run], problem: Problem) -> tuple[list[Run], list[Notice]]:
+    """Keep runs of the problem on the newest one's device, newest first, and say what was left out."""
+    newest_first = sorted(runs, key=lambda run: (run.meta.created, run.meta.id), reverse=True)
+    usable: list[Run] = []
+    omitted: list[Notice] = []
+    for run in newest_first:
+        if run.meta.problem != problem:
+            label = run.meta.problem.label if run.meta.problem else "no matrix multiply of the ladder"
+            omitted.append(Notice("other_problem", f"run {run.meta.id} is left out: it is of {label}"))
+        elif usable and not same_device(run.meta.device, usable[0].meta.device):
+            name = run.meta.device.name if run.meta.device else "an unknown GPU"
+            omitted.append(Notice("other_device", f"run {run.meta.id} is left out: it was made on {name}"))
+        else:
+            usable.append(run)
+    return usable, omitted
+
+
+def same_device(a: Device | None, b: Device | None) -> bool:
+    """Whether two runs were made on GPUs of one model; two unknown ones are not the same."""
+    return (
+        a is not None
+        and b is not None
+        and (a.name, a.compute_capability, a.sm_count) == (b.name, b.compute_capability, b.sm_count)
+    )
+
+
+def _without_stage(run: Run, stages: Mapping[str, Stage]) -> list[Notice]:
+    """Tell the launches of a run that belong to no registered stage."""
+    foreign = [
+        str(row["stage"] or row["function"])
+        for row in run.launches[["stage", "function"]].to_dict("records")
+        if row["stage"] not in stages
+    ]
+    if not foreign:
+        return []
+    names = ", ".join(dict.fromkeys(foreign))
+    count = f"{len(foreign)} launch" + ("es" if len(foreign) > 1 else "")
+    return [Notice("no_stage", f"{count} of run {run.meta.id} of no registered stage: {names}")]
+
+
+def _mixed(runs: Sequence[Run]) -> list[Notice]:
+    """Warn when rows come from runs whose surroundings differ: their steps compare more than the kernels."""
+    kinds = {"driver": "drivers", "ncu": "versions of ncu", "clock_control": "clock controls"}
+    notices = []
+    for field, plural in kinds.items():
+        values = {getattr(run.meta.environment, field) for run in runs} - {None}
+        if len(values) > 1:
+            text = ", ".join(sorted(str(value) for value in values))
+            notices.append(Notice("mixed_environment", f"rows come from runs with different {plural}: {text}"))
+    return notices
+
+
+def _row(
+    found: Measured,
+    within: Mapping[tuple[str, str], Measured],
+    measured: Mapping[str, Measured],
+    problem: Problem,
+) -> LadderRow:
+    stage, run, source = found.stage, found.run.meta.id, found.source
+    reference = within.get((run, stage.reference or ""))
+    before = within.get((run, stage.predecessor or "")) or measured.get(stage.predecessor or "")
+    speed = found.flop_per_s(problem, source) if source else None
+    reference_speed = reference.flop_per_s(problem, source) if reference and source else None
+    summary = found.summary
+    return LadderRow(
+        stage=stage,
+        run=run,
+        problem=stage.shape(problem),
+        samples_ns=found.samples_ns,
+        median_ns=found.time_ns(source) if source else None,
+        time_source=source or "none",
+        flop_per_s=speed,
+        share_of_reference=speed / reference_speed if speed and reference_speed else None,
+        step=_step(found, before, problem),
+        summary=summary,
+        load_sectors_ideal=summary.value("global_load_sectors_ideal") if summary else None,
+        store_sectors_ideal=summary.value("global_store_sectors_ideal") if summary else None,
+        build=found.build,
+    )
+
+
+def _step(found: Measured, before: Measured | None, problem: Problem) -> float | None:
+    """Return how many times faster a stage is than its predecessor: same source, same amount and type of work."""
+    source = found.source
+    if before is None or source is None or before.stage.dtype != found.stage.dtype:
+        return None
+    earlier, own = before.time_ns(source), found.time_ns(source)
+    same_work = before.stage.shape(problem) == found.stage.shape(problem)
+    return earlier / own if earlier and own and same_work else None
