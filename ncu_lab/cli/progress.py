@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from ncu_lab.model import ProgressEvent, Reporter
+from ncu_lab.render.numbers import ascii_text
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -28,7 +29,6 @@ QUIET_SECONDS = 10.0
 
 _STEP_WIDTH = 8
 _BAR_WIDTH = 28
-_ASCII = str.maketrans({"·": "|", "–": "-", "×": "x", "³": "^3", "µ": "u", "✓": "ok", "✗": "x", "━": "#", "─": "-"})
 
 
 @contextmanager
@@ -85,7 +85,7 @@ class _Lines:
         print(self._plain(line), file=self._stream, flush=True)
 
     def _plain(self, line: str) -> str:
-        return line if self._unicode else line.translate(_ASCII)
+        return line if self._unicode else ascii_text(line)
 
     def _head(self, event: ProgressEvent) -> str:
         return f"{event.step:<{_STEP_WIDTH}} {event.subject:<{self._subject_width}}  "

@@ -125,13 +125,9 @@ class _Conversation:
             line = lines.get(timeout=wait_s) if wait_s else lines.get_nowait()
         except queue.Empty:
             return
-        try:
-            document = json.loads(line)
-        except ValueError:
-            document = None
-        if isinstance(document, dict) and "error" in document:
-            kind = _ERRORS.get(document["error"], ProgramError)
-            self._error = kind(document.get("message", ""), document.get("hint", ""))
+        document = _document(line)
+        if (error := told_error(line)) is not None:
+            self._error = error
         elif isinstance(document, dict) and "step" in document and set(document) <= _EVENT_FIELDS:
             self._last = ProgressEvent(**document)
             self._report(self._last)
@@ -145,6 +141,21 @@ class _Conversation:
         words = [line.strip() for line in (stderr or "\n".join(self._noise)).splitlines() if line.strip()]
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
         return ProgramError(f"the target process {how}{self.while_doing}", " | ".join(words[-3:]))
+
+
+def told_error(line: str) -> NcuLabError | None:
+    """Return the error that a line of the target's output tells, None when it tells none."""
+    document = _document(line)
+    if not isinstance(document, dict) or "error" not in document:
+        return None
+    return _ERRORS.get(document["error"], ProgramError)(document.get("message", ""), document.get("hint", ""))
+
+
+def _document(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
 
 
 def _pump(stream: IO[str], lines: queue.SimpleQueue[str]) -> None:
