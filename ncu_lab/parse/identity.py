@@ -120,11 +120,11 @@ def short_name(kernel: str) -> str:
     """Return the bare function name of a demangled one: no return type, namespaces, templates or parameters."""
     name, depth = "", 0
     for letter in kernel:
-        if letter in "<(":
-            if letter == "(" and depth == 0 and name and not name.endswith("::"):
+        if letter in "<([":
+            if letter != "<" and depth == 0 and name and not name.endswith("::"):
                 break
             depth += 1
-        elif letter in ">)":
+        elif letter in ">)]":
             depth -= 1
         elif depth == 0:
             name += letter

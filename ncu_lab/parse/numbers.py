@@ -1,0 +1,103 @@
+"""Numbers as people's locales print them: which mark is the decimal point is decided once a file, never guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from ncu_lab.errors import InputError
+
+Decimal = Literal[".", ","]
+
+MISSING = frozenset({"", "-", "n/a", "nan", "no data"})
+"""What stands for a value that is not there; a ``(!)`` before it says that ncu could not compute it."""
+
+_BLANKS = "\u00a0\u202f\u2009 '\u2019"  # thousands separators that never are a decimal point
+_SHAPE = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?")
+_GROUPED = {
+    ".": re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?"),
+    ",": re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?|\d+(?:,\d*)?"),
+}
+
+
+def is_missing(text: str) -> bool:
+    """Return whether a cell says that there is no value."""
+    return text.strip().removeprefix("(!)").strip().lower() in MISSING
+
+
+def parse_number(text: str, decimal: Decimal = ".") -> float | None:
+    """Return the number a cell holds.
+
+    Args:
+        text: The cell: ``13,485``, ``1.5e+08``, ``27.595.520``, ``-0.5``.
+        decimal: The decimal point of the file.
+
+    Returns:
+        The number; None when the cell is no number in this notation.
+    """
+    bare = _bare(text)
+    if bare is None:
+        return None
+    mantissa, mark, exponent = _split(bare)
+    if not _GROUPED[decimal].fullmatch(mantissa.lstrip("+-")):
+        return None
+    plain = mantissa.replace(",", "") if decimal == "." else mantissa.replace(".", "").replace(",", ".")
+    return float(plain + mark + exponent)
+
+
+def decimal_point(cells: Iterable[str], where: str) -> Decimal:
+    """Decide which mark is the decimal point in a file, from all of its cells together.
+
+    A mark that repeats separates thousands; where both occur the last one is the decimal point; a single mark that is
+    not before exactly three digits is a decimal point; ``1,234`` alone tells nothing.
+
+    Args:
+        cells: The cells that may hold numbers; others are ignored.
+        where: The file, for messages.
+
+    Raises:
+        InputError: When the cells contradict each other, or could mean either.
+    """
+    evidence: dict[Decimal, str] = {}
+    ambiguous = ""
+    for cell in cells:
+        bare = _bare(cell)
+        if bare is None:
+            continue
+        mantissa = _split(bare)[0].lstrip("+-")
+        points: list[Decimal] = [mark for mark in (".", ",") if _GROUPED[mark].fullmatch(mantissa)]
+        if len(points) == 1:
+            evidence.setdefault(points[0], cell)
+        elif points and ("," in mantissa or "." in mantissa):
+            ambiguous = ambiguous or cell
+    if len(evidence) == 2:
+        raise InputError(
+            f"{where} mixes number formats: {evidence['.']!r} and {evidence[',']!r}",
+            "Export it again with one locale (LC_ALL=C ncu --import …).",
+        )
+    if evidence:
+        return next(iter(evidence))
+    if ambiguous:
+        raise InputError(
+            f"{where}: {ambiguous!r} may be a thousand or a fraction, and no other number of the file tells",
+            "Export it again with LC_ALL=C ncu --import … --print-units base, or import the .ncu-rep.",
+        )
+    return "."
+
+
+def _bare(text: str) -> str | None:
+    """Return what is left of a number without blanks between its digits, None when it is no number."""
+    bare = text.strip()
+    for blank in _BLANKS:
+        if blank in bare:
+            if not re.fullmatch(rf"[+-]?\d{{1,3}}(?:{blank}\d{{3}})+(?:[.,]\d*)?", bare):
+                return None
+            bare = bare.replace(blank, "")
+    return bare if _SHAPE.fullmatch(bare) else None
+
+
+def _split(bare: str) -> tuple[str, str, str]:
+    """Split a number at its exponent."""
+    mantissa, mark, exponent = bare.replace("E", "e").partition("e")
+    return mantissa, mark, exponent
