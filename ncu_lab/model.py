@@ -499,6 +499,25 @@ class Ladder:
     warnings: tuple[Notice, ...] = ()
 
 
+@dataclass(frozen=True)
+class RunView:
+    """All that one run shows: its launches by the catalogue, their rooflines, and its place on the ladder.
+
+    Attributes:
+        run: The run itself.
+        summaries: One per launch, in launch order.
+        roofs: Launch -> the roofs it ran under.
+        points: Launch -> where it stands; empty for launches without FP32 work.
+        rows: Stage id -> its row of the ladder of this run alone; empty for foreign programs.
+    """
+
+    run: Run
+    summaries: tuple[LaunchSummary, ...]
+    roofs: Mapping[int, tuple[Roof, ...]]
+    points: Mapping[int, tuple[RooflinePoint, ...]]
+    rows: Mapping[str, LadderRow]
+
+
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
     """What a workflow tells while it works; the command line decides how to show it.

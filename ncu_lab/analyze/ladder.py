@@ -69,7 +69,8 @@ class Measured:
 def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Problem) -> Ladder:
     """Put the stages of one or more runs of one problem on one device in a row.
 
-    The newest run decides the device. Each stage comes from the newest run that has it; its reference from that same
+    The newest run decides the device. Each stage comes from the newest run that profiled it, else from the newest that
+    timed it (a reference, beside a single stage); its reference from that same
     run and by the same source of time (unprofiled samples, else the profiler's durations), so that nothing is compared
     with what was measured otherwise.
 
@@ -84,7 +85,9 @@ def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Prob
     for run in usable:
         for stage_id, found in measure(run, stages).items():
             within[run.meta.id, stage_id] = found
-            measured.setdefault(stage_id, found)
+            newer = measured.get(stage_id)
+            if newer is None or (newer.summary is None and found.summary is not None):
+                measured[stage_id] = found
     ordered = [measured[stage_id] for stage_id in stages if stage_id in measured]
     used = list({found.run.meta.id: found.run for found in ordered}.values())
     omitted += [notice for run in used for notice in _without_stage(run, stages)]

@@ -82,19 +82,19 @@ class Terminal:
             self._console.print(Text(" " * indent) + piece, soft_wrap=True)
 
     def table(self, rows: Sequence[Row], columns: Sequence[Column]) -> list[Column]:
-        """Print rows under headings, dropping columns by priority until a row fits.
+        """Print rows under headings, dropping columns by priority until a row fits; an empty row is an empty line.
 
         Returns:
             The columns left out, in their order, so that the caller can say so.
         """
-        cells = [[self.spell(column.cell(row)) for column in columns] for row in rows]
+        cells = [[self.spell(column.cell(row)) if row else "" for column in columns] for row in rows]
         titles = [self.spell(column.title) for column in columns]
         widths = [max([cell_len(titles[i])] + [cell_len(line[i]) for line in cells]) for i in range(len(columns))]
         shown = _fitting(columns, widths, self.width)
         widths = _shrunk(columns, widths, shown, self.width)
         self._row([(titles[i], MUTED) for i in shown], [columns[i] for i in shown], [widths[i] for i in shown])
         for row, line in zip(rows, cells, strict=True):
-            styles = [column.style(row) if column.style else "" for column in columns]
+            styles = [column.style(row) if column.style and row else "" for column in columns]
             self._row([(line[i], styles[i]) for i in shown], [columns[i] for i in shown], [widths[i] for i in shown])
         return [column for i, column in enumerate(columns) if i not in shown]
 
@@ -171,7 +171,7 @@ def emit(
     """Write the same rows in the format asked for.
 
     Args:
-        rows: Full-precision values; None and NaN are missing.
+        rows: Full-precision values; None and NaN are missing. An empty row sets groups apart in the terminal alone.
         columns: What to show, in order.
         format: One of :data:`FORMATS`.
         stream: Where to write.
@@ -181,15 +181,16 @@ def emit(
     Raises:
         UsageError: When the format is unknown.
     """
+    filled = [row for row in rows if row]
     if format == "table":
         terminal = Terminal(stream)
         note_dropped(terminal, terminal.table(rows, columns))
     elif format == "json":
-        emit_document({**(document or {}), name: [dict(row) for row in rows]}, stream)
+        emit_document({**(document or {}), name: [dict(row) for row in filled]}, stream)
     elif format == "markdown":
-        stream.write(Terminal(stream).spell(markdown_table(rows, columns)))
+        stream.write(Terminal(stream).spell(markdown_table(filled, columns)))
     elif format == "csv":
-        stream.write(_encodable(stream, csv_text(rows, columns)))
+        stream.write(_encodable(stream, csv_text(filled, columns)))
     else:
         raise UsageError(f'there is no format "{format}"', f"Choose one of {', '.join(FORMATS)}.")
 
