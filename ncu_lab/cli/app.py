@@ -11,6 +11,7 @@ import sys
 import typer
 
 from ncu_lab import __version__
+from ncu_lab.cli import import_, runs
 from ncu_lab.errors import Exit, NcuLabError
 
 app = typer.Typer(
@@ -39,8 +40,12 @@ def root(
     ),
 ) -> None:
     """Build, check, time, profile, and understand CUDA kernels."""
-    if debug:
-        os.environ["NCU_LAB_DEBUG"] = "1"
+    # Left for main(), which sees the error after the options are gone; NCU_LAB_DEBUG=0 has become False by now.
+    os.environ["NCU_LAB_DEBUG"] = "1" if debug else ""
+
+
+app.command("import")(import_.import_)
+app.command("runs")(runs.runs)
 
 
 def main() -> None:

@@ -74,6 +74,6 @@ def resolve_store(store: Path | None, example: bool) -> Path:
     """
     if store is not None and example:
         raise UsageError("--store and --example exclude each other", "--example reads the bundled runs; give one.")
-    from ncu_lab.workflows.reading import default_store
+    from ncu_lab.store import default_store
 
     return default_store(store, example)

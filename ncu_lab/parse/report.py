@@ -51,7 +51,7 @@ def read_report(path: Path, *, stages: Mapping[str, Stage] | None = None) -> Par
         InputError: When the file is no report, or nothing in it can be read.
     """
     container = read_container(path)
-    actions = list(_actions(_load(path), container, path))
+    actions = _actions(_load(path), container, path)
     reader = _Reader(container if container.complete == len(actions) else None)
     for action in actions:
         reader.add(action)
@@ -80,29 +80,35 @@ def _load(path: Path) -> IContext:
         raise InputError(f"{path} cannot be read: {error}", "Copy it again, or open it in Nsight Compute.") from error
 
 
-def _actions(context: IContext, container: Container, path: Path) -> Iterator[IAction]:
+def _actions(context: IContext, container: Container, path: Path) -> list[IAction]:
     ranges = [context.range_by_idx(index) for index in range(context.num_ranges())]
-    if not any(one.num_actions() for one in ranges):
-        if container.damage is not None:
-            raise InputError(
-                f"{path}: none of {container.announced} results is readable: {container.damage.message}",
-                "Copy it again, or profile again.",
-            )
+    actions = [one.action_by_idx(index) for one in ranges for index in range(one.num_actions())]
+    if container.damage is not None:
+        # Of a result whose block is cut the reader may return a hollow shell: no metrics, no name.
+        actions = actions[: container.complete]
+    if actions:
+        return actions
+    if container.damage is not None:
         raise InputError(
-            f"{path} holds no results" if not container.announced else f"{path}: NVIDIA's reader returned no results",
-            "No kernel was profiled: check the filters (-k, --nvtx-include, --launch-count) it was made with.",
+            f"{path}: no result is readable; {container.damage.message}", "Copy it again, or profile again."
         )
-    for one in ranges:
-        for index in range(one.num_actions()):
-            yield one.action_by_idx(index)
+    if container.announced:
+        raise InputError(
+            f"{path} announces {container.announced} results, but NVIDIA's reader returns none",
+            "It may come from a newer ncu: pip install --upgrade ncu-report",
+        )
+    raise InputError(
+        f"{path} holds no results",
+        "No kernel was profiled: check the filters (-k, --nvtx-include, --launch-count) it was made with.",
+    )
 
 
 def _loss(container: Container, returned: int) -> Iterator[Notice]:
     """Tell results that are lost: by damage, or hidden by the reader."""
     if container.damage is not None:
-        yield Notice(
-            "damaged", f"{container.damage.message}: {returned} of {container.announced} results are readable."
-        )
+        lost = container.announced - returned
+        readable = f"{returned} {'result is' if returned == 1 else 'results are'} readable"
+        yield Notice("damaged", f"{container.damage.message}: {readable}, at least {lost} lost.")
     elif returned != container.announced:
         yield Notice("lost_results", f"the report announces {container.announced} results, {returned} are readable.")
 

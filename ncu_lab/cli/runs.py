@@ -1,0 +1,70 @@
+"""``ncu-lab runs``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, resolve_store
+
+if TYPE_CHECKING:
+    from ncu_lab.model import RunMeta
+
+
+def runs(store: StoreOption = None, example: ExampleOption = False, format: FormatOption = Format.TABLE) -> None:
+    """List the runs of a store, newest first.
+
+    A run directory that cannot be read is named on stderr and skipped.
+    """
+    from ncu_lab.render.terminal import Column, emit
+    from ncu_lab.workflows.reading import list_runs
+
+    folder = resolve_store(store, example)
+    metas, notices = list_runs(folder)
+    for notice in notices:
+        print(f"warning: {notice.message}", file=sys.stderr)
+    columns = [
+        Column("id", "run", align="left"),
+        Column("created", "when (UTC)", lambda row: str(row["created"])[:16].replace("T", " "), "left", priority=5),
+        Column("subject", "subject", _short_subject, "left", priority=1, least=8),
+        Column("problem", "problem", priority=3),
+        Column("device", "device", lambda row: _short_device(row["device"]), "left", priority=2),
+        Column("commit", "commit", _short_commit, "left", priority=6),
+        Column("status", "status", align="left", priority=4),
+    ]
+    if not metas and format is Format.TABLE:
+        print(f"no runs in {folder}", file=sys.stderr)
+        print("Make one: ncu-lab profile --stage 2d, or ncu-lab import FILE; or look at ncu-lab runs --example.")
+        return
+    emit([_row(meta) for meta in metas], columns, format.value, sys.stdout, name="runs")
+
+
+def _row(meta: RunMeta) -> dict[str, Any]:
+    return {
+        "id": meta.id,
+        "created": meta.created,
+        "subject": meta.name or " ".join(meta.stages) or None,
+        "stages": list(meta.stages),
+        "problem": meta.problem.label if meta.problem else None,
+        "device": meta.device.name if meta.device else None,
+        "commit": meta.git.commit,
+        "dirty": meta.git.dirty,
+        "status": meta.status,
+        "source": meta.source,
+        "error": meta.error,
+    }
+
+
+def _short_subject(row: Any) -> str:
+    stages = row["stages"]
+    if row["subject"] and len(stages) < 3:
+        return str(row["subject"])
+    return f"{stages[0]} … {stages[-1]} ({len(stages)} stages)" if stages else "–"
+
+
+def _short_device(name: str | None) -> str:
+    return (name or "–").removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
+def _short_commit(row: Any) -> str:
+    return (str(row["commit"])[:7] + ("+" if row["dirty"] else "")) if row["commit"] else "–"

@@ -1,0 +1,60 @@
+"""Taking a file made elsewhere into the store."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ncu_lab import __version__
+from ncu_lab.model import ProgressEvent, Reporter, Run, silent
+from ncu_lab.parse.files import is_report, plain_file, read_any
+from ncu_lab.store import Store, run_label
+from ncu_lab.workflows.reading import run_of
+
+
+def import_file(
+    path: Path,
+    store_dir: Path,
+    name: str | None = None,
+    keep_report: bool = True,
+    report: Reporter = silent,
+) -> Run:
+    """Read a report or a CSV export and keep it as a run.
+
+    Args:
+        path: A .ncu-rep, .ncu-repz, or CSV export of the raw or details page; gzip is fine.
+        store_dir: The folder of runs.
+        name: What to call it; by default its stages, else the file's name.
+        keep_report: Whether the raw report is kept beside the tables (of a CSV nothing is).
+        report: Told what is being done.
+
+    Returns:
+        The run as stored.
+
+    Raises:
+        InputError: When the file cannot be read.
+        EnvironmentLacksError: When the store cannot be written.
+    """
+    store = Store(store_dir)
+    start = time.monotonic()
+    report(ProgressEvent("import", path.name, "start"))
+    with plain_file(path) as plain:
+        store.check_writable()
+        created = datetime.now(UTC)
+        draft = run_of(read_any(plain), "", created, name=name)
+        label = name or (run_label(draft.meta.stages) if draft.meta.stages else path.name.split(".")[0])
+        environment = replace(draft.meta.environment, ncu_lab=__version__)
+        meta = replace(
+            draft.meta,
+            id=store.new_run_id(created, label, None),
+            name=name or (None if draft.meta.stages else path.name.split(".")[0]),
+            environment=environment,
+            command=("ncu-lab", "import", path.name),
+        )
+        store.write(replace(draft, meta=meta), plain if keep_report and is_report(plain) else None)
+    count = len(draft.launches)
+    words = f"{count} {'launch' if count == 1 else 'launches'}, {len(draft.metrics)} values → {meta.id}"
+    report(ProgressEvent("import", path.name, "done", words, seconds=time.monotonic() - start))
+    return store.read(meta.id)
