@@ -23,8 +23,8 @@ static_assert(THREADS % (BN / 4) == 0 && BK % B_STEP == 0, "all threads copy the
 extern "C" __global__ void __launch_bounds__(THREADS)
     sgemm_vectorized(int m, int n, int k, float alpha, const float* __restrict__ a, int lda,
                      const float* __restrict__ b, int ldb, float beta, float* __restrict__ c, int ldc) {
-  __shared__ alignas(16) float as[BK][BM];  // transposed
-  __shared__ alignas(16) float bs[BK][BN];
+  __shared__ __align__(16) float as[BK][BM];  // transposed
+  __shared__ __align__(16) float bs[BK][BN];
 
   const int row = threadIdx.x / (BN / TN) * TM;
   const int col = threadIdx.x % (BN / TN) * TN;

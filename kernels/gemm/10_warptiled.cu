@@ -31,8 +31,8 @@ static_assert(THREADS % (BN / 4) == 0 && BK % B_STEP == 0, "all threads copy the
 extern "C" __global__ void __launch_bounds__(THREADS)
     sgemm_warptiled(int m, int n, int k, float alpha, const float* __restrict__ a, int lda, const float* __restrict__ b,
                     int ldb, float beta, float* __restrict__ c, int ldc) {
-  __shared__ alignas(16) float as[2][BK][BM + PAD];  // transposed
-  __shared__ alignas(16) float bs[2][BK][BN];
+  __shared__ __align__(16) float as[2][BK][BM + PAD];  // transposed
+  __shared__ __align__(16) float bs[2][BK][BN];
 
   // LDS.128 serves half a warp at once where lanes 2i and 2i + 1, or lanes that differ in bit 1, read the same 16 bytes:
   // bit 0 of the lane chooses a column (A is shared), bit 1 a row (B is shared).

@@ -1,0 +1,54 @@
+// Enough of CUDA to run one kernel of the ladder on the CPU, one block after another, and to catch it cheating.
+//
+// A thread of the block is a fiber; it runs until it meets a barrier. So a thread sees what the others wrote only if a
+// barrier stands between: a missing one gives wrong results, one that not all threads reach gives an error.
+#pragma once
+
+#include <cstddef>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+// All shared memory lies in one section, so that every block can start with it poisoned.
+#define __shared__ static __attribute__((section("cuda_shared")))
+
+#define __syncthreads() host::wait(host::Barrier::block, __LINE__)
+#define __syncwarp() host::wait(host::Barrier::warp, __LINE__)
+#define threadIdx host::thread_index
+#define blockIdx host::block_index
+
+struct Index {
+  unsigned x, y, z;
+};
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+
+namespace host {
+
+enum class Barrier { none, warp, block };
+
+extern Index thread_index;
+extern Index block_index;
+
+/// Let the other threads run until all of the warp or block are here; `line` says which barrier this is. Does nothing
+/// where it is the one to leave out.
+void wait(Barrier barrier, int line);
+
+/// Note that this thread takes part in an operation of its whole warp; lanes that differ are an error.
+void note_warp_operation(int kind);
+
+/// cp.async: copy at once, or as late as the waits allow (`late_copies`).
+void copy_async(void* to, const void* from, size_t bytes);
+void commit_copies();
+void wait_for_copies(int groups_left, int line);
+
+unsigned lane();
+
+}  // namespace host
