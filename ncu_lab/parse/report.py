@@ -7,8 +7,12 @@ words that repeat a thousand times (metrics, SASS, files) as codes into a list, 
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +55,12 @@ def read_report(path: Path, *, stages: Mapping[str, Stage] | None = None) -> Par
         InputError: When the file is no report, or nothing in it can be read.
     """
     container = read_container(path)
-    actions = _actions(_load(path), container, path)
-    reader = _Reader(container if container.complete == len(actions) else None)
-    for action in actions:
-        reader.add(action)
-    notices = [*_loss(container, len(actions)), *_unknown_stages(reader.identities, stages), *reader.device_notices]
+    with _sound_part(path, container) as sound:  # the reader reads on while results are asked for
+        actions = _actions(_load(sound), container, path)
+        reader = _Reader(container if container.complete == len(actions) else None)
+        for action in actions:
+            reader.add(action)
+    notices = [*_loss(container, len(actions)), *reader.notices, *_unknown_stages(reader.identities, stages)]
     return ParsedReport(
         launches=launches_table(reader.identities, [values.get for values in reader.numbers]),
         metrics=table(METRIC_COLUMNS, reader.metrics),
@@ -65,6 +70,22 @@ def read_report(path: Path, *, stages: Mapping[str, Stage] | None = None) -> Par
         environment=environment_from(container.versions, container.command),
         notices=tuple(notices),
     )
+
+
+@contextmanager
+def _sound_part(path: Path, container: Container) -> Iterator[Path]:
+    """Give a report; of a damaged one, while the context lasts, what comes before the damage.
+
+    Given the damaged file itself the reader may return nothing at all, or a result that is a hollow shell.
+    """
+    if container.damage is None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
+        sound = Path(folder) / path.name
+        shutil.copyfile(path, sound)
+        os.truncate(sound, container.damage.offset)
+        yield sound
 
 
 def _load(path: Path) -> IContext:
@@ -83,9 +104,6 @@ def _load(path: Path) -> IContext:
 def _actions(context: IContext, container: Container, path: Path) -> list[IAction]:
     ranges = [context.range_by_idx(index) for index in range(context.num_ranges())]
     actions = [one.action_by_idx(index) for one in ranges for index in range(one.num_actions())]
-    if container.damage is not None:
-        # Of a result whose block is cut the reader may return a hollow shell: no metrics, no name.
-        actions = actions[: container.complete]
     if actions:
         return actions
     if container.damage is not None:
@@ -106,9 +124,9 @@ def _actions(context: IContext, container: Container, path: Path) -> list[IActio
 def _loss(container: Container, returned: int) -> Iterator[Notice]:
     """Tell results that are lost: by damage, or hidden by the reader."""
     if container.damage is not None:
-        lost = container.announced - returned
         readable = f"{returned} {'result is' if returned == 1 else 'results are'} readable"
-        yield Notice("damaged", f"{container.damage.message}: {readable}, at least {lost} lost.")
+        lost = container.announced - returned
+        yield Notice("damaged", f"{container.damage.message}: {readable}{f', at least {lost} lost' if lost else ''}.")
     elif returned != container.announced:
         yield Notice("lost_results", f"the report announces {container.announced} results, {returned} are readable.")
 
@@ -130,12 +148,14 @@ class _Reader:
         self.rules: dict[str, list[Any]] = {name: [] for name in RULE_COLUMNS}
         self.instances = InstanceColumns()
         self.device: Device | None = None
-        self.device_notices: list[Notice] = []
+        self.notices: list[Notice] = []
 
     def add(self, action: IAction) -> None:
         """Read one result."""
         launch = len(self.identities)
         numbers, words = self._read_metrics(launch, action)
+        if not numbers:
+            self.notices.append(Notice("hollow_result", f"result {launch} of the report has no values."))
         self.identities.append(self._identity(launch, action, numbers))
         self.numbers.append(numbers)
         self._read_rules(launch, action)
@@ -217,10 +237,10 @@ class _Reader:
     def _see_device(self, device: Device | None) -> None:
         if self.device is None:
             self.device = device
-        elif device is not None and device.name != self.device.name and not self.device_notices:
-            self.device_notices.append(
-                Notice("several_devices", f"the report has launches on {self.device.name} and on {device.name}.")
-            )
+        elif device is not None and device.name != self.device.name:
+            notice = Notice("several_devices", f"the report has launches on {self.device.name} and {device.name}.")
+            if notice not in self.notices:
+                self.notices.append(notice)
 
 
 def _workload(action: IAction) -> str:
