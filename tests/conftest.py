@@ -23,7 +23,11 @@ def _no_browser() -> str | None:
     return f"{' and '.join(missing)} not on PATH (apt-get install chromium chromium-driver)" if missing else None
 
 
-LACKS = {"gpu": _no_gpu, "browser": _no_browser}
+def _no_git() -> str | None:
+    return None if shutil.which("git") else "git is not on PATH (apt-get install git)"
+
+
+LACKS = {"gpu": _no_gpu, "browser": _no_browser, "git": _no_git}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

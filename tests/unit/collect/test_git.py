@@ -8,6 +8,8 @@ import pytest
 from ncu_lab.collect.git import read_state
 from ncu_lab.model import GitState
 
+pytestmark = pytest.mark.git
+
 
 def git(folder: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]

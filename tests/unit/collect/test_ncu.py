@@ -72,7 +72,7 @@ def test_without_ncu_the_error_says_what_to_install(tmp_path: Path, monkeypatch:
         find_ncu(tmp_path)
     assert "NCU_LAB_NCU=" in error.value.hint
     monkeypatch.setenv("NCU_LAB_NCU", str(tmp_path / "nothing"))
-    with pytest.raises(EnvironmentLacksError, match="NCU_LAB_NCU names .*nothing, which is no program"):
+    with pytest.raises(EnvironmentLacksError, match=r"NCU_LAB_NCU names .*nothing, which is no program"):
         find_ncu(tmp_path)
 
 
@@ -156,9 +156,11 @@ def test_a_second_interrupt_while_ending_still_leaves_no_orphan(
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ncu_module.time, "sleep", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        ncu_module._end_group(process)
+    # Undone before the wait below, which sleeps by the same clock where the process is not gone yet.
+    with monkeypatch.context() as patched:
+        patched.setattr(ncu_module.time, "sleep", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ncu_module._end_group(process)
     assert process.wait(10) == -signal.SIGKILL
     process.stdout.close()
     assert os.getpid() != process.pid
