@@ -6,12 +6,13 @@ Commands live in one small module each and import nothing heavy at their top, so
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import typer
 
 from ncu_lab import __version__
-from ncu_lab.cli import import_, runs
+from ncu_lab.cli import doctor, import_, runs
 from ncu_lab.errors import Exit, NcuLabError
 
 app = typer.Typer(
@@ -44,12 +45,20 @@ def root(
     os.environ["NCU_LAB_DEBUG"] = "1" if debug else ""
 
 
+app.command("doctor")(doctor.doctor)
 app.command("import")(import_.import_)
 app.command("runs")(runs.runs)
 
 
+def _end(number: int, _frame: object) -> None:
+    """End like an error does, so that temporary folders go and child processes end too."""
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Run the command line; every foreseen failure ends in one or two lines and its exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     try:
         app(prog_name="ncu-lab")
     except NcuLabError as error:

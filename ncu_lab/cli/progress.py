@@ -88,7 +88,8 @@ class _Lines:
         return line if self._unicode else ascii_text(line)
 
     def _head(self, event: ProgressEvent) -> str:
-        return f"{event.step:<{_STEP_WIDTH}} {event.subject:<{self._subject_width}}  "
+        step = "stored" if event.step == "store" and event.state == "done" else event.step
+        return f"{step:<{_STEP_WIDTH}} {event.subject:<{self._subject_width}}  "
 
     def _line(self, event: ProgressEvent) -> str:
         """Return a finished part's line, its time at the right edge where there is room."""

@@ -105,6 +105,36 @@ def gpu_problem() -> str | None:
     return None if count else "no NVIDIA GPU is visible"
 
 
+def cupy_version() -> str:
+    """Return the version of cupy.
+
+    Raises:
+        EnvironmentLacksError: When it cannot be imported.
+    """
+    try:
+        import cupy
+    except ImportError as error:
+        raise EnvironmentLacksError(f"cupy cannot be imported: {error}".splitlines()[0], _CUPY_FIX) from error
+    return str(cupy.__version__)
+
+
+def load_cublas() -> None:
+    """Load cuBLAS, the reference of every stage.
+
+    Raises:
+        EnvironmentLacksError: When its library cannot be loaded.
+    """
+    try:
+        from cupy.cuda import cublas  # noqa: F401  # loading it is the point
+    except ImportError as error:
+        # cupy names each file twice, for want of its sonames.
+        words = str(error).strip().partition(": No such file")[0]
+        raise EnvironmentLacksError(
+            f"cuBLAS cannot be loaded: {words}",
+            "Install the CUDA toolkit, or pip install nvidia-cublas (nvidia-cublas-cu12 for CUDA 12).",
+        ) from error
+
+
 def environment() -> Environment:
     """Return the driver, the CUDA runtime, the system and the versions of ours; None for what is not known."""
     from ncu_lab import __version__
