@@ -96,7 +96,7 @@ def errors(c: Any, reference: Any, scale: Any, allowed: float) -> Errors:
     """
     difference = abs(c.astype("float64") - reference)
     # Where nothing is summed the result must be exact: any difference becomes huge.
-    relative = difference / (scale + (scale == 0) * 1e-300)
+    relative = difference / (scale + (scale == 0) * 1e-200)
     within = relative <= allowed  # False for NaN
     bad = int((~within).sum())
     norm = math.sqrt(float((reference * reference).sum()))

@@ -1,0 +1,115 @@
+"""Times stages with CUDA events: caches flushed, stage and reference interleaved A B B A, then each alone.
+
+The flush does a second thing: it keeps the GPU busy while Python submits the next call, so that the events enclose the
+call alone and no wait for the host.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from ncu_lab.gpu.telemetry import Telemetry
+from ncu_lab.model import TimingSample
+
+MIN_FLUSH_BYTES = 256 * 2**20
+"""At 3 TB/s about 90 µs of work: longer than a launch from Python takes."""
+
+SLOW_NS = 50e6
+"""A call slower than this is warmed up once."""
+
+Call = Callable[[], object]
+
+
+class Stopwatch:
+    """Takes samples in one process.
+
+    Args:
+        l2_bytes: Size of the L2 cache; the flush writes at least twice as much.
+        telemetry: Reads clock, power and temperature after each sample.
+    """
+
+    def __init__(self, l2_bytes: int, telemetry: Telemetry) -> None:
+        import cupy
+
+        self._flush_bytes = max(2 * l2_bytes, MIN_FLUSH_BYTES)
+        self._flush = cupy.cuda.alloc(self._flush_bytes)
+        self._start, self._stop = cupy.cuda.Event(), cupy.cuda.Event()
+        self._telemetry = telemetry
+        self._order = 0
+        self._counts: dict[tuple[str, str], int] = {}
+
+    def once(self, call: Call) -> float:
+        """Return the nanoseconds of one call, by events around it, the L2 cache flushed before."""
+        import cupy
+
+        self._flush.memset_async(0, self._flush_bytes)
+        self._start.record()
+        call()
+        self._stop.record()
+        self._stop.synchronize()
+        return 1e6 * float(cupy.cuda.get_elapsed_time(self._start, self._stop))
+
+    def sample(self, subject: str, mode: Literal["interleaved", "alone"], call: Call) -> TimingSample:
+        """Take one sample and what the GPU says of its state right after."""
+        ns = self.once(call)
+        state = self._telemetry.read()
+        number = self._counts[subject, mode] = self._counts.get((subject, mode), -1) + 1
+        self._order += 1
+        return TimingSample(
+            0, number, self._order - 1, subject, mode, ns, state.sm_clock_mhz, state.power_w, state.temperature_c
+        )
+
+    def warm_up(self, call: Call, times: int) -> None:
+        """Call untimed, at least once; a slow call no more than that."""
+        first = self.once(call)
+        for _ in range(0 if first > SLOW_NS else times - 1):
+            self.once(call)
+
+    def alone(self, subject: str, call: Call, samples: int) -> list[TimingSample]:
+        """Time a subject by itself."""
+        return [self.sample(subject, "alone", call) for _ in range(samples)]
+
+    def interleaved(self, names: tuple[str, str], calls: tuple[Call, Call], samples: int) -> list[TimingSample]:
+        """Time two subjects in the order A B B A A B B A …, so that both meet the same clocks and temperature."""
+        taken: list[TimingSample] = []
+        for index in abba(samples):
+            taken.append(self.sample(names[index], "interleaved", calls[index]))
+        return taken
+
+
+def abba(samples: int) -> list[int]:
+    """Return the order of ``samples`` samples each of two subjects: 0 1 1 0 0 1 1 0 …"""
+    return [index for pair in range(samples) for index in ((0, 1) if pair % 2 == 0 else (1, 0))]
+
+
+def half_spread(values: Sequence[float]) -> float:
+    """Return half the interquartile range, the ± beside a median: robust against single outliers."""
+    if len(values) < 2:
+        return 0.0
+    quartiles = statistics.quantiles(values, n=4, method="inclusive")
+    return (quartiles[2] - quartiles[0]) / 2.0
+
+
+def summary(samples: Sequence[TimingSample], subject: str, reference: str | None) -> dict[str, Any]:
+    """Summarise a subject's samples.
+
+    Returns:
+        ``median_ns`` and ``spread_ns`` over all its samples, their number ``n``, and ``share_of_reference`` (0 to 1): the
+        reference's median over the subject's, interleaved and alone, the smaller of the two; None without a reference.
+    """
+    own = {
+        mode: [s.ns for s in samples if s.subject == subject and s.mode == mode] for mode in ("interleaved", "alone")
+    }
+    other = {mode: [s.ns for s in samples if s.subject == reference and s.mode == mode] for mode in own}
+    every = [*own["interleaved"], *own["alone"]]
+    shares = [
+        statistics.median(other[mode]) / statistics.median(own[mode]) for mode in own if own[mode] and other[mode]
+    ]
+    return {
+        "median_ns": statistics.median(every),
+        "spread_ns": half_spread(every),
+        "n": len(every),
+        "share_of_reference": min(shares) if shares and reference else None,
+    }

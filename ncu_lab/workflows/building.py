@@ -1,0 +1,73 @@
+"""Builds stages: every variant of each, several at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from ncu_lab.errors import NcuLabError
+from ncu_lab.gpu.compile import build_stage, default_arch
+from ncu_lab.gpu.registry import find_stage, load_stages
+from ncu_lab.model import ProgressEvent, Reporter, Stage, StageBuild, silent
+from ncu_lab.render.numbers import byte_count
+
+
+def kernel_ids(arch: str | None = None) -> list[str]:
+    """Return the ids of all stages that can be built, of those that ``arch`` can run where it is given."""
+    capability = 0 if arch is None else int(arch.removeprefix("sm_").rstrip("af"))
+    return [
+        stage.id
+        for stage in load_stages().values()
+        if not stage.is_reference and (arch is None or stage.min_cc <= capability)
+    ]
+
+
+def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporter = silent) -> list[StageBuild]:
+    """Build stages, the fast variant of each and the guarded one where there is one; references are skipped.
+
+    Args:
+        ids: Stage ids.
+        arch: ``sm_90`` and so on; that of the GPU present by default.
+        report: Told of each stage.
+
+    Returns:
+        Builds in the order of ``ids``, fast before guarded.
+
+    Raises:
+        UsageError: When a stage is unknown or does not fit the architecture.
+        InputError: When one does not compile; the first in the order of ``ids``.
+        EnvironmentLacksError: When the compiler is missing.
+    """
+    registry = load_stages()
+    stages = [stage for id in ids if not (stage := find_stage(registry, id)).is_reference]
+    target = arch or default_arch()
+    with ThreadPoolExecutor(min(len(stages) or 1, os.cpu_count() or 1)) as pool:
+        waiting = [(stage, pool.submit(_build, stage, target)) for stage in stages]
+        builds: list[StageBuild] = []
+        for stage, future in waiting:
+            report(ProgressEvent("build", stage.id, "start", target))
+            try:
+                made = future.result()
+            except NcuLabError as error:
+                report(ProgressEvent("build", stage.id, "failed", error.message))
+                pool.shutdown(cancel_futures=True)
+                raise
+            seconds = sum(build.seconds for build in made if not build.cached)
+            report(ProgressEvent("build", stage.id, "done", describe_build(made[0]), seconds=seconds))
+            builds += made
+    return builds
+
+
+def describe_build(build: StageBuild) -> str:
+    """Say in one line what a build came to: ``sm_90   130 registers · 0 spills · 8.19 kB shared``."""
+    spilled = build.spill_store_bytes + build.spill_load_bytes
+    spills = byte_count(spilled) + " spilled" if spilled else "0 spills"
+    cached = " · cached" if build.cached else ""
+    return f"{build.arch}   {build.registers} registers · {spills} · {byte_count(build.shared_bytes)} shared{cached}"
+
+
+def _build(stage: Stage, arch: str) -> list[StageBuild]:
+    variants: tuple[Literal["fast", "guarded"], ...] = ("fast", "guarded") if stage.has_guarded else ("fast",)
+    return [build_stage(stage, arch, variant) for variant in variants]
