@@ -42,6 +42,7 @@ def ladder(
     *,
     problem: Problem | None = None,
     size: int | None = None,
+    device: str | None = None,
     runs: Sequence[str] | None = None,
 ) -> Ladder:
     """Build the ladder of one problem on one device from the newest run of each stage.
@@ -50,6 +51,7 @@ def ladder(
         store: The folder of runs.
         problem: The problem; by default that of ``size``, else of the newest run.
         size: M = N = K, for problems with alpha = 1 and beta = 0.
+        device: Name of the GPU; by default that of the newest run.
         runs: References of the only runs to use (see ``workflows.reading.open_run``); by default all of the store.
 
     Raises:
@@ -63,6 +65,8 @@ def ladder(
         return build_ladder(opened, stages, wanted or _problem_of(newest.meta, store))
     metas, notices = Store(store).metas()
     candidates = [meta for meta in metas if meta.status in USABLE and meta.problem is not None and meta.stages]
+    if device is not None:
+        candidates = [meta for meta in candidates if meta.device is not None and meta.device.name == device]
     fitting = [meta for meta in candidates if wanted is None or meta.problem == wanted]
     if not fitting:
         raise _nothing(store, candidates, wanted)
