@@ -12,7 +12,8 @@ from ctypes import byref, c_char_p, c_double, c_float, c_int, c_size_t, c_uint, 
 from dataclasses import dataclass
 from typing import Any
 
-from ncu_lab.errors import EnvironmentLacksError, ProgramError
+from ncu_lab.errors import ProgramError
+from ncu_lab.gpu.devices import load_cublas
 from ncu_lab.gpu.launch import Layout
 from ncu_lab.model import Operation, Problem
 
@@ -69,7 +70,7 @@ class Cublas:
     """
 
     def __init__(self, stream: int, workspace: int) -> None:
-        self._library = _load()
+        self._library = load_cublas()
         self._handle = c_void_p()
         for name, arguments in _SIGNATURES.items():
             function = getattr(self._library, name)
@@ -148,30 +149,6 @@ _SIGNATURES: Mapping[str, list[Any]] = {
         *(c_int, c_int),
     ],
 }
-
-
-def _load() -> ctypes.CDLL:
-    """Load libcublas: by NVIDIA's path finder, which knows wheels and toolkits, else by the system's loader."""
-    names = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"]
-    reasons: list[str] = []
-    try:
-        from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
-
-        try:
-            found = load_nvidia_dynamic_lib("cublas").abs_path
-            names = [found, *names] if found else names
-        except DynamicLibNotFoundError as error:
-            reasons.append(str(error).splitlines()[0])
-    except ImportError:
-        pass  # cupy before 14 brings no path finder
-    for name in names:
-        try:
-            return ctypes.CDLL(name)
-        except OSError as error:
-            reasons.append(str(error))
-    raise EnvironmentLacksError(
-        f"cuBLAS was not found ({reasons[0]})", "pip install nvidia-cublas, or the CUDA toolkit."
-    )
 
 
 class _KernelNode(ctypes.Structure):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import platform
 import re
@@ -118,21 +119,33 @@ def cupy_version() -> str:
     return str(cupy.__version__)
 
 
-def load_cublas() -> None:
-    """Load cuBLAS, the reference of every stage.
+def load_cublas() -> ctypes.CDLL:
+    """Load libcublas: by NVIDIA's path finder, which knows wheels and toolkits, else by the system's loader.
 
     Raises:
-        EnvironmentLacksError: When its library cannot be loaded.
+        EnvironmentLacksError: When it is nowhere.
     """
+    names = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"]
+    reasons: list[str] = []
     try:
-        from cupy.cuda import cublas  # noqa: F401  # loading it is the point
-    except ImportError as error:
-        # cupy names each file twice, for want of its sonames.
-        words = str(error).strip().partition(": No such file")[0]
-        raise EnvironmentLacksError(
-            f"cuBLAS cannot be loaded: {words}",
-            "Install the CUDA toolkit, or pip install nvidia-cublas (nvidia-cublas-cu12 for CUDA 12).",
-        ) from error
+        from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+    except ImportError:
+        pass  # cupy before 14 brings no path finder
+    else:
+        try:
+            found = load_nvidia_dynamic_lib("cublas").abs_path
+            names = [found, *names] if found else names
+        except DynamicLibNotFoundError as error:
+            reasons.append(str(error).splitlines()[0])
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError as error:
+            reasons.append(str(error))
+    raise EnvironmentLacksError(
+        f"cuBLAS cannot be loaded: {reasons[0]}",
+        "Install the CUDA toolkit, or pip install nvidia-cublas (nvidia-cublas-cu12 for CUDA 12).",
+    )
 
 
 def environment() -> Environment:

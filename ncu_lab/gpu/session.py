@@ -14,11 +14,18 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, ProgramError, UsageError
+from ncu_lab.errors import (
+    CheckFailedError,
+    EnvironmentLacksError,
+    InputError,
+    NcuLabError,
+    ProgramError,
+    UsageError,
+)
 from ncu_lab.gpu.request import TargetRequest, write
 from ncu_lab.gpu.target import argv
 from ncu_lab.model import ProgressEvent, Reporter, silent
@@ -27,29 +34,36 @@ TERMINATION_GRACE_S = 2.0
 """Time between asking the process group to end and killing it."""
 
 _ERRORS: Mapping[str, type[NcuLabError]] = {
-    error.__name__: error for error in (UsageError, InputError, EnvironmentLacksError, ProgramError)
+    error.__name__: error for error in (UsageError, InputError, EnvironmentLacksError, CheckFailedError, ProgramError)
 }
+Describe = Callable[[str, dict[str, Any]], str]
+"""Puts a finished subject into words: takes its stage id and the figures that the target tells."""
+
 _EVENT_FIELDS = {item.name for item in dataclasses.fields(ProgressEvent)}
 
 
-def run_target(request: TargetRequest, *, timeout_s: float, report: Reporter = silent) -> dict[str, Any]:
+def run_target(
+    request: TargetRequest, *, timeout_s: float, report: Reporter = silent, describe: Describe | None = None
+) -> dict[str, Any]:
     """Run a request on the GPU in a child process and return its result.
 
     Args:
         request: The job; ``result`` may be empty, then a temporary file is used.
         timeout_s: Seconds after which the whole process group is killed.
         report: Gets the target's progress.
+        describe: Gives the detail of the event that tells of a finished subject.
 
     Raises:
         UsageError: When the problem does not fit the GPU.
         EnvironmentLacksError: When there is no GPU, no cupy or no cuBLAS.
+        CheckFailedError: When a library reference did not run in its precision.
         ProgramError: When the target crashed, hung or left no result; says its last words.
     """
     with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
         result = Path(request.result or Path(folder, "result.json"))
         path = Path(folder, "request.json")
         write(dataclasses.replace(request, result=str(result)), path)
-        run_process(argv(path), timeout_s=timeout_s, report=report)
+        run_process(argv(path), timeout_s=timeout_s, report=report, describe=describe)
         try:
             document = json.loads(result.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -59,7 +73,9 @@ def run_target(request: TargetRequest, *, timeout_s: float, report: Reporter = s
     return document
 
 
-def run_process(command: Sequence[str], *, timeout_s: float, report: Reporter = silent) -> None:
+def run_process(
+    command: Sequence[str], *, timeout_s: float, report: Reporter = silent, describe: Describe | None = None
+) -> None:
     """Run a target process to its end; see :func:`run_target`."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = subprocess.Popen(
@@ -71,7 +87,7 @@ def run_process(command: Sequence[str], *, timeout_s: float, report: Reporter = 
             errors="replace",
             start_new_session=True,
         )
-        conversation = _Conversation(report)
+        conversation = _Conversation(report, describe)
         try:
             conversation.follow(process, time.monotonic() + timeout_s)
         except subprocess.TimeoutExpired:
@@ -90,8 +106,9 @@ def run_process(command: Sequence[str], *, timeout_s: float, report: Reporter = 
 class _Conversation:
     """What the target says on stdout: progress to relay, at most one error, and perhaps noise."""
 
-    def __init__(self, report: Reporter) -> None:
+    def __init__(self, report: Reporter, describe: Describe | None) -> None:
         self._report = report
+        self._describe = describe
         self._last: ProgressEvent | None = None
         self._error: NcuLabError | None = None
         self._noise: list[str] = []
@@ -125,14 +142,22 @@ class _Conversation:
             line = lines.get(timeout=wait_s) if wait_s else lines.get_nowait()
         except queue.Empty:
             return
-        document = _document(line)
         if (error := told_error(line)) is not None:
             self._error = error
-        elif isinstance(document, dict) and "step" in document and set(document) <= _EVENT_FIELDS:
-            self._last = ProgressEvent(**document)
-            self._report(self._last)
+        elif (event := self._event(line)) is not None:
+            self._last = event
+            self._report(event)
         else:
             self._noise.append(line.rstrip())
+
+    def _event(self, line: str) -> ProgressEvent | None:
+        document = _document(line)
+        if not isinstance(document, dict) or not {"step", "subject", "state"} <= set(document):
+            return None
+        data = document.pop("data", None)
+        if data is not None and self._describe is not None:
+            document["detail"] = self._describe(document["subject"], data)
+        return ProgressEvent(**document) if set(document) <= _EVENT_FIELDS else None
 
     def failure(self, code: int, stderr: str) -> NcuLabError:
         """Return the error that explains a bad end: the target's own, else how it died and its last words."""

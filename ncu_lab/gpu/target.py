@@ -85,7 +85,7 @@ def _check(request: TargetRequest, device: Device) -> dict[str, Any]:
 
         found = check_subject(runner, oracle, subject, cases, progress)
         documents += [as_document(case) for case in found]
-        _done("check", subject, {"stage_cases": [as_document(case) for case in found]}, begin)
+        _done("check", subject, {"cases": [as_document(case) for case in found]}, begin)
     return {"cases": documents}
 
 
@@ -139,7 +139,7 @@ def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
     bench = _Bench(request, device)
     by_id = {subject.stage.id: subject for subject in request.subjects}
     references = {id: bench.reference(subject) for id, subject in by_id.items() if subject.stage.is_reference}
-    watch = Stopwatch(device.l2_bytes or 0, Telemetry(cupy.cuda.Device().pci_bus_id))
+    watch = Stopwatch(bench.runner.stream, device.l2_bytes or 0, Telemetry(cupy.cuda.Device().pci_bus_id))
     samples: list[TimingSample] = []
     # References first: their samples alone then stand beside each stage's own.
     for subject in sorted(request.subjects, key=lambda subject: not subject.stage.is_reference):

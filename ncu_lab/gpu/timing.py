@@ -26,13 +26,15 @@ class Stopwatch:
     """Takes samples in one process.
 
     Args:
+        stream: The cupy stream that all calls go into.
         l2_bytes: Size of the L2 cache; the flush writes at least twice as much.
         telemetry: Reads clock, power and temperature after each sample.
     """
 
-    def __init__(self, l2_bytes: int, telemetry: Telemetry) -> None:
+    def __init__(self, stream: Any, l2_bytes: int, telemetry: Telemetry) -> None:
         import cupy
 
+        self._stream = stream
         self._flush_bytes = max(2 * l2_bytes, MIN_FLUSH_BYTES)
         self._flush = cupy.cuda.alloc(self._flush_bytes)
         self._start, self._stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -44,10 +46,10 @@ class Stopwatch:
         """Return the nanoseconds of one call, by events around it, the L2 cache flushed before."""
         import cupy
 
-        self._flush.memset_async(0, self._flush_bytes)
-        self._start.record()
+        self._flush.memset_async(0, self._flush_bytes, self._stream)
+        self._start.record(self._stream)
         call()
-        self._stop.record()
+        self._stop.record(self._stream)
         self._stop.synchronize()
         return 1e6 * float(cupy.cuda.get_elapsed_time(self._start, self._stop))
 
@@ -80,7 +82,7 @@ class Stopwatch:
 
 
 def abba(samples: int) -> list[int]:
-    """Return the order of ``samples`` samples each of two subjects: 0 1 1 0 0 1 1 0 …"""
+    """Return the order of ``samples`` samples each of two subjects: 0 1 1 0 0 1 1 0, and so on."""
     return [index for pair in range(samples) for index in ((0, 1) if pair % 2 == 0 else (1, 0))]
 
 
@@ -96,8 +98,8 @@ def summary(samples: Sequence[TimingSample], subject: str, reference: str | None
     """Summarise a subject's samples.
 
     Returns:
-        ``median_ns`` and ``spread_ns`` over all its samples, their number ``n``, and ``share_of_reference`` (0 to 1): the
-        reference's median over the subject's, interleaved and alone, the smaller of the two; None without a reference.
+        ``median_ns`` and ``spread_ns`` over all its samples, their number ``n``, and ``share_of_reference``: the
+        reference's median over the subject's, interleaved and alone, the smaller of the two; None without one.
     """
     own = {
         mode: [s.ns for s in samples if s.subject == subject and s.mode == mode] for mode in ("interleaved", "alone")
