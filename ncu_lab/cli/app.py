@@ -12,7 +12,7 @@ import sys
 import typer
 
 from ncu_lab import __version__
-from ncu_lab.cli import doctor, import_, runs
+from ncu_lab.cli import doctor, import_, ladder, runs, show
 from ncu_lab.errors import Exit, NcuLabError
 
 app = typer.Typer(
@@ -48,6 +48,8 @@ def root(
 app.command("doctor")(doctor.doctor)
 app.command("import")(import_.import_)
 app.command("runs")(runs.runs)
+app.command("show")(show.show)
+app.command("ladder")(ladder.ladder)
 
 
 def _end(number: int, _frame: object) -> None:

@@ -1,0 +1,38 @@
+"""``ncu-lab ladder``."""
+
+from __future__ import annotations
+
+import sys
+
+from ncu_lab.cli.options import ExampleOption, Format, FormatOption, SizeOption, StoreOption, resolve_store
+
+EXAMPLE_SIZE = 4096
+
+
+def ladder(
+    size: SizeOption = None,
+    store: StoreOption = None,
+    example: ExampleOption = False,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Show the ladder stage by stage: time, share of the reference, waits, accesses, and what each step bought.
+
+    Each stage comes from the newest run of the problem on one device; without --size, of the newest run's problem.
+    """
+    from ncu_lab.render.documents import ladder_document
+    from ncu_lab.render.ladder import ladder_columns, ladder_rows, print_ladder
+    from ncu_lab.render.summary import flat_columns
+    from ncu_lab.render.terminal import Terminal, emit, emit_document
+    from ncu_lab.workflows.climbing import ladder as build
+
+    found = build(resolve_store(store, example), size=EXAMPLE_SIZE if example and size is None else size)
+    for notice in found.warnings:
+        print(f"warning: {notice.message}", file=sys.stderr)
+    if format is Format.JSON:
+        emit_document(ladder_document(found), sys.stdout)
+    elif format is Format.TABLE:
+        print_ladder(found, Terminal(sys.stdout))
+    else:
+        rows = [row for row in ladder_rows(found) if row]
+        columns = ladder_columns() if format is Format.MARKDOWN else flat_columns(rows)
+        emit(rows, columns, format.value, sys.stdout)

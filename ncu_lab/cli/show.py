@@ -1,0 +1,98 @@
+"""``ncu-lab show``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StageOption, StoreOption, resolve_store
+from ncu_lab.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncu_lab.model import LaunchSummary, RunView
+    from ncu_lab.render.terminal import Terminal
+
+
+def show(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="X", help="A run, the beginning of its id, @last, a commit, a stage, or a .ncu-rep or CSV file."
+        ),
+    ] = "@last",
+    launch: Annotated[
+        list[int] | None, typer.Option("--launch", help="Only this launch; repeatable.", show_default=False)
+    ] = None,
+    stage: StageOption = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Add every metric of the report, by its own name.")] = False,
+    store: StoreOption = None,
+    example: ExampleOption = False,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Show one run, file or commit: its launches, and what limits the longest of them."""
+    from ncu_lab.render.documents import show_document
+    from ncu_lab.render.summary import flat_columns, launch_columns, launch_row
+    from ncu_lab.render.terminal import Terminal, emit, emit_document
+    from ncu_lab.workflows.climbing import view
+    from ncu_lab.workflows.reading import open_run
+
+    seen = view(open_run(what, resolve_store(store, example)))
+    for notice in seen.run.meta.warnings:
+        print(f"warning: {notice.message}", file=sys.stderr)
+    chosen = _chosen(seen, launch or [], stage or [])
+    rows = [launch_row(summary) for summary in chosen]
+    if format is Format.JSON:
+        emit_document(show_document(seen, chosen, raw=raw), sys.stdout)
+    elif format is Format.CSV:
+        emit(rows, flat_columns(rows), format.value, sys.stdout)
+    elif format is Format.MARKDOWN:
+        emit(rows, launch_columns(chosen), format.value, sys.stdout)
+    else:
+        selected = bool(launch or stage)
+        _print(seen, chosen, Terminal(sys.stdout), selected=selected, raw=raw)
+
+
+def _chosen(view: RunView, launches: list[int], stages: list[str]) -> list[LaunchSummary]:
+    """Return the launches asked for, all when none are.
+
+    Raises:
+        UsageError: When a launch or stage asked for is not there; tells what is.
+    """
+    numbers = {summary.launch for summary in view.summaries}
+    for number in launches:
+        if number not in numbers:
+            there = f"It has launches 0 to {max(numbers)}." if numbers else "It has none."
+            raise UsageError(f"{view.run.meta.id} has no launch {number}", there)
+    known = list(dict.fromkeys(summary.stage for summary in view.summaries if summary.stage))
+    for one in stages:
+        if one not in known:
+            there = f"It has {', '.join(known)}." if known else "Its launches belong to no stage; choose with --launch."
+            raise UsageError(f'{view.run.meta.id} has no profiled stage "{one}"', there)
+    return [
+        summary
+        for summary in view.summaries
+        if (not launches or summary.launch in launches) and (not stages or summary.stage in stages)
+    ]
+
+
+def _print(view: RunView, chosen: list[LaunchSummary], terminal: Terminal, *, selected: bool, raw: bool) -> None:
+    """Print the table of launches where there are several, then those selected, else the longest."""
+    from ncu_lab.render.summary import print_hints, print_launch, print_launches, print_metrics
+
+    if len(chosen) != 1:
+        print_launches(view, chosen, terminal)
+    detailed = chosen if selected else _longest(chosen)
+    for summary in detailed:
+        if len(chosen) != 1:
+            terminal.line()
+        print_launch(view, summary, terminal)
+        if raw:
+            print_metrics(view, summary, terminal)
+    if not selected:
+        print_hints(view, detailed, terminal)
+
+
+def _longest(summaries: list[LaunchSummary]) -> list[LaunchSummary]:
+    return sorted(summaries, key=lambda summary: -(summary.value("duration_ns") or 0.0))[:1]

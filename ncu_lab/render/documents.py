@@ -1,0 +1,173 @@
+"""The JSON documents of ``show`` and ``ladder``; their shapes are stable and only grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice, Problem, Roof, RooflinePoint, RunView
+
+if TYPE_CHECKING:
+    from ncu_lab.model import RunMeta
+
+
+def show_document(view: RunView, summaries: Sequence[LaunchSummary], *, raw: bool = False) -> Json:
+    """Build the document of ``show``: the source, what it was measured on, and the launches.
+
+    Args:
+        view: The run.
+        summaries: The launches to tell of.
+        raw: Whether to add every metric of the report to each launch, by its Nsight Compute name.
+    """
+    meta = view.run.meta
+    launches = [_launch(view, summary) for summary in summaries]
+    if raw:
+        for launch, metrics in zip(launches, _raw(view, summaries), strict=True):
+            launch["raw"] = metrics
+    return {
+        "source": _source(meta),
+        "device": _device(meta.device),
+        "environment": asdict(meta.environment),
+        "launches": launches,
+        "warnings": _notices(meta.warnings),
+    }
+
+
+def ladder_document(ladder: Ladder) -> Json:
+    """Build the document of ``ladder``: one entry a stage, then the references, roofs and what was left out."""
+    return {
+        "device": _device(ladder.device),
+        "environment": asdict(ladder.environment),
+        "problem": asdict(ladder.problem),
+        "stages": [_stage(row) for row in ladder.rows],
+        "references": [_stage(row) for row in ladder.references],
+        "roofs": [_roof(roof) for roof in ladder.roofs],
+        "points": [{"stage": point.stage, **_point(point)} for point in ladder.points],
+        "omitted": _notices(ladder.omitted),
+        "warnings": _notices(ladder.warnings),
+    }
+
+
+def _source(meta: RunMeta) -> Json:
+    git = meta.git
+    return {
+        "run": meta.id,
+        "kind": meta.source,
+        "name": meta.name,
+        "status": meta.status,
+        "error": meta.error,
+        "created": meta.created,
+        "stages": list(meta.stages),
+        "problem": _problem(meta.problem),
+        "commit": git.commit,
+        "branch": git.branch,
+        "dirty": git.dirty,
+        "subject": git.subject,
+    }
+
+
+def _problem(problem: Problem | None) -> Json | None:
+    return asdict(problem) if problem else None
+
+
+def _device(device: Device | None) -> Json | None:
+    """Describe the GPU; all attributes of the report stay in the run, as they are many."""
+    if device is None:
+        return None
+    capability = device.compute_capability
+    return {
+        "name": device.name,
+        "compute_capability": ".".join(str(part) for part in capability) if capability else None,
+        "sm_count": device.sm_count,
+        "memory_bytes": device.memory_bytes,
+        "l2_bytes": device.l2_bytes,
+        "max_sm_clock_hz": device.max_sm_clock_hz,
+    }
+
+
+def _notices(notices: Sequence[Notice]) -> list[Json]:
+    return [asdict(notice) for notice in notices]
+
+
+def _launch(view: RunView, summary: LaunchSummary) -> Json:
+    return {
+        "launch": summary.launch,
+        "stage": summary.stage,
+        "kernel": summary.kernel,
+        "function": summary.function,
+        "grid": list(summary.grid),
+        "block": list(summary.block),
+        "workload": summary.workload,
+        "role": summary.role,
+        "nvtx": list(summary.nvtx),
+        "metrics": _metrics(summary),
+        "stalls": summary.stalls,
+        "stall_cycles": dict(summary.stall_cycles),
+        "occupancy_limits": dict(summary.occupancy_limits),
+        "roofs": [_roof(roof) for roof in view.roofs.get(summary.launch, ())],
+        "points": [_point(point) for point in view.points.get(summary.launch, ())],
+    }
+
+
+def _metrics(summary: LaunchSummary) -> Json:
+    return {
+        key: {"value": reading.value, "unit": reading.unit, "metric": reading.metric}
+        for key, reading in summary.readings.items()
+    }
+
+
+def _raw(view: RunView, summaries: Sequence[LaunchSummary]) -> list[Mapping[str, Any]]:
+    """Return, for each launch, every metric of the report: a number, else the word it is."""
+    table = view.run.metrics
+    found: dict[int, Json] = {summary.launch: {} for summary in summaries}
+    wanted = table[table["launch"].isin(list(found))]
+    columns = (wanted[name] for name in ("launch", "metric", "value", "text", "unit"))
+    for launch, metric, value, text, unit in zip(*columns, strict=True):
+        word = text if isinstance(text, str) else None
+        found[launch][metric] = {"value": word if value != value else value, "unit": unit}
+    return [found[summary.launch] for summary in summaries]
+
+
+def _roof(roof: Roof) -> Json:
+    unit = "FLOP/s" if roof.level == "fp32" else "byte/s"
+    return {"level": roof.level, "label": roof.label, "per_second": roof.per_second, "unit": unit}
+
+
+def _point(point: RooflinePoint) -> Json:
+    return {
+        "level": point.level,
+        "intensity": point.intensity,
+        "flop_per_s": point.flop_per_s,
+        "share_of_roof": point.share_of_roof,
+    }
+
+
+def _stage(row: LadderRow) -> Json:
+    summary = row.summary
+    share = row.share_of_reference
+    return {
+        "stage": row.stage.id,
+        "title": row.stage.title,
+        "dtype": row.stage.dtype,
+        "run": row.run,
+        "problem": _problem(row.problem),
+        "median_ns": row.median_ns,
+        "samples_ns": list(row.samples_ns),
+        "time_source": row.time_source,
+        "gflops": None if row.flop_per_s is None else row.flop_per_s / 1e9,
+        "pct_of_reference": None if share is None else share * 100.0,
+        "reference": row.stage.reference,
+        "predecessor": row.stage.predecessor,
+        "step": row.step,
+        "metrics": _metrics(summary) if summary else {},
+        "stalls": summary.stalls if summary else {},
+        "build": None if row.build is None else _build(row),
+    }
+
+
+def _build(row: LadderRow) -> Json:
+    build = row.build
+    assert build is not None
+    names = ("variant", "arch", "registers", "spill_store_bytes", "spill_load_bytes", "stack_bytes", "shared_bytes")
+    return {name: getattr(build, name) for name in names}

@@ -1,0 +1,144 @@
+"""``ladder`` for people: one row a stage, references apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncu_lab.model import Ladder, LadderRow, RooflinePoint
+from ncu_lab.render import numbers
+from ncu_lab.render.cells import catalogue_values, conflicts_column, load_sectors_column, waits_column
+from ncu_lab.render.numbers import MISSING
+from ncu_lab.render.tables import Column, Row
+from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped
+from ncu_lab.render.wording import context_words, problem_words
+
+PROFILED_MARK = "*"
+NO_CHANGE = 0.005
+"""A step of less than half a percent is written as = (its significance is not judged here)."""
+
+
+def ladder_rows(ladder: Ladder) -> list[Row]:
+    """Return the ladder as flat rows of full precision; an empty row sets the references apart."""
+    rows = [_row(row, ladder) for row in ladder.rows]
+    references = [_row(row, ladder) for row in ladder.references]
+    return [*rows, *([{}] if rows and references else []), *references]
+
+
+def _row(row: LadderRow, ladder: Ladder) -> Row:
+    points = [point for point in ladder.points if point.stage == row.stage.id]
+    nearest = max(points, key=lambda point: point.share_of_roof, default=None)
+    share = row.share_of_reference
+    return {
+        "stage": row.stage.id,
+        "run": row.run,
+        "dtype": row.stage.dtype,
+        "median_ns": row.median_ns,
+        "samples": len(row.samples_ns),
+        "time_source": row.time_source,
+        "gflops": None if row.flop_per_s is None else row.flop_per_s / 1e9,
+        "pct_of_reference": None if share is None else share * 100.0,
+        "reference": row.stage.reference,
+        "step": row.step,
+        "roof": _roof_above(nearest, ladder) if nearest else None,
+        "pct_of_roof": nearest.share_of_roof * 100.0 if nearest else None,
+        **catalogue_values(row.summary),
+    }
+
+
+def _roof_above(point: RooflinePoint, ladder: Ladder) -> str:
+    """Return the level whose roof is the lowest above a point: that of its memory, or the compute peak."""
+    peaks = {roof.level: roof.per_second for roof in ladder.roofs}
+    reached = point.intensity * peaks.get(point.level, float("inf"))
+    return "fp32" if peaks.get("fp32", float("inf")) < reached else point.level
+
+
+def ladder_columns(*, mixed: bool = False) -> list[Column]:
+    """Return the columns people see; the least needed go first where space is short.
+
+    Args:
+        mixed: Whether unprofiled and profiled times stand side by side, so that the latter need their mark.
+    """
+
+    def time(row: Row) -> str:
+        mark = (PROFILED_MARK if row["time_source"] == "profiler" else " ") if mixed else ""
+        return numbers.duration(row["median_ns"]) + mark
+
+    return [
+        Column("stage", "stage", align="left"),
+        Column("median_ns", "time", time),
+        Column("gflops", "TFLOP/s", _speed, priority=4),
+        Column("pct_of_reference", "of ref", lambda row: numbers.percent(row["pct_of_reference"]), priority=1),
+        waits_column(priority=2),
+        load_sectors_column(priority=3),
+        conflicts_column(priority=3),
+        Column("step", "step", _step, priority=2, style=_step_style),
+        Column("registers_per_thread", "regs", lambda row: numbers.count(row.get("registers_per_thread")), priority=6),
+        Column(
+            "achieved_occupancy_pct",
+            "occup.",
+            lambda row: numbers.percent(row.get("achieved_occupancy_pct")),
+            priority=7,
+        ),
+        Column("pct_of_roof", "roof", _roof, priority=5),
+        Column("run", "run", align="left", priority=9),
+    ]
+
+
+def print_ladder(ladder: Ladder, terminal: Terminal) -> None:
+    """Print the ladder, what its marks mean, what is left out and why, and what to type next."""
+    terminal.line((_title(ladder), STRONG))
+    mixed = {row.time_source for row in (*ladder.rows, *ladder.references)} >= {"timings", "profiler"}
+    note_dropped(terminal, terminal.table(ladder_rows(ladder), ladder_columns(mixed=mixed)))
+    if mixed:
+        terminal.paragraph(
+            f"{PROFILED_MARK} under the profiler, as no unprofiled samples are there; not to be compared with the "
+            "other times",
+            MUTED,
+        )
+    for notice in ladder.omitted:
+        terminal.paragraph(notice.message, MUTED)
+    stage = _example(ladder.rows)
+    if stage:
+        terminal.line(f"Next: ncu-lab show {stage.run} --stage {stage.stage.id}")
+
+
+def _example(rows: Sequence[LadderRow]) -> LadderRow | None:
+    """The fastest profiled stage: what to look at next."""
+    profiled = [row for row in rows if row.summary is not None and row.flop_per_s is not None]
+    return max(profiled, key=lambda row: row.flop_per_s or 0.0, default=None)
+
+
+def _title(ladder: Ladder) -> str:
+    timed = [len(row.samples_ns) for row in (*ladder.rows, *ladder.references) if row.samples_ns]
+    words = [problem_words(ladder.problem), *context_words(ladder.device, ladder.environment)]
+    if timed:
+        least, most = min(timed), max(timed)
+        words.append(f"medians of {least}" if least == most else f"medians of {least} to {most}")
+    elif ladder.rows:
+        words.append("durations under the profiler")
+    return " · ".join(words)
+
+
+def _speed(row: Row) -> str:
+    gflops = row["gflops"]
+    return numbers.significant(None if gflops is None else gflops / 1e3)
+
+
+def _step(row: Row) -> str:
+    step = row["step"]
+    if step is None:
+        return MISSING
+    if abs(step - 1.0) < NO_CHANGE:
+        return f"= {numbers.ratio(step)}"
+    return f"▼ {numbers.ratio(step)}" if step > 1 else f"▲ {numbers.ratio(1.0 / step)}"
+
+
+def _step_style(row: Row) -> str:
+    step = row["step"]
+    return "" if step is None or abs(step - 1.0) < NO_CHANGE else GOOD if step > 1 else BAD
+
+
+def _roof(row: Row) -> str:
+    names = {"l1": "L1", "l2": "L2", "dram": "DRAM", "fp32": "FP32"}
+    level = row["roof"]
+    return MISSING if level is None else f"{names[level]} {numbers.percent(row['pct_of_roof'])}"

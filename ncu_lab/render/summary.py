@@ -1,0 +1,253 @@
+"""``show`` for people: a table of launches, and one launch in a few lines of counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import quantiles
+
+from ncu_lab.model import LadderRow, LaunchSummary, Roof, RooflinePoint, RunView
+from ncu_lab.render import numbers
+from ncu_lab.render.cells import (
+    catalogue_values,
+    conflicts_column,
+    load_sectors_column,
+    percent_of,
+    waits_column,
+)
+from ncu_lab.render.numbers import MISSING
+from ncu_lab.render.tables import Column, Row
+from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped, sign
+from ncu_lab.render.wording import (
+    context_words,
+    extent,
+    not_collected,
+    problem_words,
+    reason_name,
+    top_stalls,
+    within_ideal,
+)
+
+Part = str | tuple[str, str]
+
+LABEL_WIDTH = 18
+WAITS_SHOWN = 4
+
+
+def launch_row(summary: LaunchSummary) -> Row:
+    """Return one launch as a flat row: identity, then every catalogue key, full precision."""
+    return {
+        "launch": summary.launch,
+        "stage": summary.stage,
+        "kernel": summary.kernel,
+        "function": summary.function,
+        "grid": list(summary.grid),
+        "block": list(summary.block),
+        "workload": summary.workload,
+        "role": summary.role,
+        **catalogue_values(summary),
+    }
+
+
+def launch_columns(summaries: Sequence[LaunchSummary]) -> list[Column]:
+    """Return the columns of the table of launches; the stage only where some launch has one."""
+    staged = any(summary.stage for summary in summaries)
+    stage = [Column("stage", "stage", align="left")] if staged else []
+    return [
+        Column("launch", "#"),
+        *stage,
+        Column("function", "kernel", align="left", least=14, priority=6 if staged else 0),
+        Column("duration_ns", "time", lambda row: numbers.duration(row["duration_ns"])),
+        Column("sm_throughput_pct", "SM", percent_of("sm_throughput_pct"), priority=2),
+        Column("memory_throughput_pct", "memory", percent_of("memory_throughput_pct"), priority=2),
+        Column("dram_throughput_pct", "DRAM", percent_of("dram_throughput_pct"), priority=5),
+        waits_column(priority=1),
+        load_sectors_column(priority=3),
+        conflicts_column(priority=3),
+        Column("achieved_occupancy_pct", "occup.", percent_of("achieved_occupancy_pct"), priority=4),
+        Column("registers_per_thread", "regs", lambda row: numbers.count(row["registers_per_thread"]), priority=7),
+        Column("grid", "grid", lambda row: extent(row["grid"]), priority=8),
+        Column("block", "block", lambda row: extent(row["block"]), priority=8),
+    ]
+
+
+def flat_columns(rows: Sequence[Row]) -> list[Column]:
+    """Return one column for every key of the rows, for CSV."""
+    return [Column(key, key) for key in rows[0]] if rows else []
+
+
+def print_launches(view: RunView, summaries: Sequence[LaunchSummary], terminal: Terminal) -> None:
+    """Print what a run is and the table of its launches."""
+    meta = view.run.meta
+    count = f"{len(summaries)} launches" if len(summaries) != 1 else "1 launch"
+    if len(summaries) != len(view.summaries):
+        count = f"{len(summaries)} of {len(view.summaries)} launches"
+    problem = [problem_words(meta.problem)] if meta.problem else []
+    terminal.line((" · ".join([meta.id, *problem, *context_words(meta.device, meta.environment), count]), STRONG))
+    terminal.line()
+    rows = [launch_row(summary) for summary in summaries]
+    note_dropped(terminal, terminal.table(rows, launch_columns(summaries)))
+
+
+def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal) -> None:
+    """Print one launch: what it is, its time, use of units, waits, occupancy, accesses and place under the roofs."""
+    terminal.line((launch_title(view, summary), STRONG))
+    row = view.rows.get(summary.stage or "")
+    points, roofs = view.points.get(summary.launch, ()), view.roofs.get(summary.launch, ())
+    lines: list[tuple[str, list[Part]]] = [
+        ("duration", _duration(summary)),
+        ("waits", _waits(summary)),
+        ("occupancy", _occupancy(summary)),
+        ("global sectors", _sectors(summary)),
+        ("bank conflicts", _conflicts(summary)),
+        ("roofline", _roofline(summary, points, roofs)),
+        ("launch", _launch(summary)),
+    ]
+    if row is not None and row.time_source == "timings":
+        lines.insert(0, ("timed", _timed(row)))
+    for label, parts in lines:
+        terminal.line((f"  {label:<{LABEL_WIDTH}}", MUTED), *parts)
+
+
+def print_metrics(view: RunView, summary: LaunchSummary, terminal: Terminal) -> None:
+    """Print every metric of a launch, by its own name, in base units and full precision."""
+    terminal.line()
+    table = view.run.metrics[view.run.metrics["launch"] == summary.launch].sort_values("metric")
+    rows = table[["metric", "value", "text", "unit"]].to_dict("records")
+    for row in rows:
+        value = row["value"]
+        text = row["text"] if isinstance(row["text"], str) else MISSING if value != value else f"{value:.15g}"
+        terminal.line(f"  {row['metric']}  {text} {row['unit'] or ''}".rstrip())
+
+
+def print_hints(view: RunView, shown: Sequence[LaunchSummary], terminal: Terminal) -> None:
+    """Say what to type next."""
+    terminal.line()
+    others = [summary for summary in view.summaries if summary not in shown]
+    if any(summary.stage for summary in others):
+        choice = f"--stage {next(summary.stage for summary in others if summary.stage)}"
+    elif others:
+        choice = f"--launch {others[0].launch}"
+    else:
+        choice = ""
+    words = [f"another: {choice}"] if choice else []
+    terminal.line(("   ".join([*words, "everything: --raw", "for programs: --format json"]), MUTED))
+
+
+def launch_title(view: RunView, summary: LaunchSummary) -> str:
+    """Name a launch and what it ran on: ``2d · 2048³ FP32 · NVIDIA H200 · ncu 2025.3.1``."""
+    meta = view.run.meta
+    row = view.rows.get(summary.stage or "")
+    words = [summary.stage] if summary.stage else [f"{summary.launch}", summary.function]
+    if row is not None:
+        words.append(problem_words(row.problem, row.stage))
+    if summary.role != "main":
+        words.append(f"auxiliary kernel {summary.function}")
+    return " · ".join([*(word for word in words if word), *context_words(meta.device, meta.environment)])
+
+
+def spread_ns(samples: Sequence[float]) -> float | None:
+    """Return half the distance between the quartiles; None below four samples."""
+    if len(samples) < 4:
+        return None
+    low, _, high = quantiles(samples, n=4)
+    return (high - low) / 2
+
+
+def timed_text(row: LadderRow) -> str:
+    """Write a stage's unprofiled time: ``767 µs ± 1 (n = 20)``; ± is half the distance between the quartiles."""
+    return f"{numbers.duration_spread(row.median_ns, spread_ns(row.samples_ns))} (n = {len(row.samples_ns)})"
+
+
+def _timed(row: LadderRow) -> list[Part]:
+    parts: list[Part] = [f"{timed_text(row)}   {numbers.flop_rate(row.flop_per_s)}"]
+    if row.share_of_reference is not None:
+        parts.append(f"   {numbers.share(row.share_of_reference)} of {row.stage.reference}")
+    return parts
+
+
+def _duration(summary: LaunchSummary) -> list[Part]:
+    percents = {"SM": "sm_throughput_pct", "memory": "memory_throughput_pct", "DRAM": "dram_throughput_pct"}
+    units = (f"{name} {numbers.percent(summary.value(key))}" for name, key in percents.items())
+    return [f"{numbers.duration(summary.value('duration_ns')):<10}  ", "   ".join(units)]
+
+
+def _waits(summary: LaunchSummary) -> list[Part]:
+    if not summary.stall_cycles:
+        return [("not collected: --section WarpStateStats", MUTED)]
+    stalls = top_stalls(summary, WAITS_SHOWN)
+    return ["  ".join(f"{reason_name(reason)} {numbers.share(share)}" for reason, share in stalls)]
+
+
+def _occupancy(summary: LaunchSummary) -> list[Part]:
+    achieved, possible = summary.readings["achieved_occupancy_pct"], summary.readings["theoretical_occupancy_pct"]
+    if achieved.value is None and possible.value is None:
+        return [(not_collected(possible), MUTED)]
+    text = f"{numbers.percent(achieved.value, table=True)} of {numbers.percent(possible.value, table=True)} possible"
+    limits = summary.limited_by
+    if possible.value == 100 or not limits:
+        return [text]
+    return [f"{text:<28}  limited by {', '.join(limits)}"]
+
+
+def _sectors(summary: LaunchSummary) -> list[Part]:
+    kinds = {"loads": "load", "stores": "store"}
+    readings = {words: summary.readings[f"global_{kind}_sectors_per_request"] for words, kind in kinds.items()}
+    if missing := next((reading for reading in readings.values() if reading.missing), None):
+        return [(not_collected(missing), MUTED)]
+    parts: list[Part] = []
+    for words, reading in readings.items():
+        if reading.value is None:
+            continue
+        ideal = summary.value(f"global_{kinds[words]}_sectors_ideal")
+        good = within_ideal(reading.value, ideal)
+        parts += [f"{words} {numbers.significant(reading.value)}"]
+        parts += [] if ideal is None else [f" of {numbers.count(ideal)} ideal ", _sign(good)]
+        parts += ["   "]
+    return parts or ["none by plain loads or stores"]
+
+
+def _conflicts(summary: LaunchSummary) -> list[Part]:
+    readings = {
+        "loads": summary.readings["shared_load_wavefronts_over_ideal"],
+        "stores": summary.readings["shared_store_wavefronts_over_ideal"],
+    }
+    if missing := next((reading for reading in readings.values() if reading.missing), None):
+        return [(not_collected(missing), MUTED)]
+    parts: list[Part] = []
+    for words, reading in readings.items():
+        if reading.value is not None:
+            parts += [f"{words} {numbers.ratio(reading.value)} ", _sign(within_ideal(reading.value, 1.0)), "   "]
+    return parts or ["no shared memory"]
+
+
+def _sign(good: bool | None) -> tuple[str, str]:
+    return sign(good), "" if good is None else GOOD if good else BAD
+
+
+def _roofline(summary: LaunchSummary, points: Sequence[RooflinePoint], roofs: Sequence[Roof]) -> list[Part]:
+    speed = summary.readings["flop_per_s"]
+    if speed.missing:
+        return [(not_collected(speed), MUTED)]
+    peaks = {roof.level: roof for roof in roofs}
+    if not points:
+        return ["no FP32 work" if not speed.value else f"{MISSING}  (its work is not FP32)"]
+    shares = {point.level: point.flop_per_s / (point.intensity * peaks[point.level].per_second) for point in points}
+    nearest = max(shares, key=lambda level: shares[level])
+    return [
+        f"{numbers.flop_rate(points[0].flop_per_s)}, {numbers.share(shares[nearest])} of the {peaks[nearest].label} "
+        f"roof, {numbers.share(points[0].flop_per_s / peaks['fp32'].per_second)} of FP32 peak"
+    ]
+
+
+def _launch(summary: LaunchSummary) -> list[Part]:
+    words = [f"grid {extent(summary.grid)}", f"block {extent(summary.block)}"]
+    if (waves := summary.value("waves_per_sm")) is not None:
+        words.append(f"{numbers.significant(waves)} waves")
+    if (registers := summary.value("registers_per_thread")) is not None:
+        words.append(f"{numbers.count(registers)} registers")
+    if (shared := summary.value("shared_memory_per_block")) is not None:
+        words.append(f"{numbers.byte_count(shared)} shared")
+    parts: list[Part] = [" · ".join(words)]
+    if spills := summary.value("local_spill_requests"):
+        parts += [f" · {numbers.count(spills)} spill requests ", _sign(False)]
+    return parts
