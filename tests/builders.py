@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ncu_lab import metrics
+from ncu_lab.metrics.names import EXECUTIONS
 from ncu_lab.model import (
+    INSTANCE_COLUMNS,
+    LAUNCH_COLUMNS,
+    METRIC_COLUMNS,
+    RULE_COLUMNS,
+    TIMING_COLUMNS,
     Device,
     Environment,
     Ladder,
@@ -19,7 +25,10 @@ from ncu_lab.model import (
     Problem,
     Roof,
     RooflinePoint,
+    Run,
+    RunMeta,
     Stage,
+    table,
 )
 
 DATA = Path(__file__).parent / "data"
@@ -35,7 +44,7 @@ STAGES: Mapping[str, Stage] = {
         ),
         Stage("smem", "tiles in shared memory", "", "", "fp32", predecessor="coalesced", reference="cublas-fp32"),
         Stage("smem-conflict", "A·Aᵀ", "", "", "fp32", "aat", predecessor="smem", reference="cublas-fp32"),
-        Stage("smem-padded", "A·Aᵀ, padded", "", "", "fp32", "aat", predecessor="smem-conflict", reference="cublas-fp32"),
+        Stage("smem-padded", "padded", "", "", "fp32", "aat", predecessor="smem-conflict", reference="cublas-fp32"),
         Stage("1d", "8 outputs a thread", "", "", "fp32", predecessor="smem", reference="cublas-fp32"),
         Stage("2d", "8 x 8 outputs a thread", "", "", "fp32", predecessor="1d", reference="cublas-fp32"),
         Stage("vectorized", "float4 loads", "", "", "fp32", predecessor="2d", reference="cublas-fp32"),
@@ -150,3 +159,65 @@ def ladder(*, rows: Collection[LadderRow] | None = None, references: Collection[
         roofs=roofs(),
         points=points([*rows, *references]),
     )
+
+
+def golden_run(
+    *,
+    problem: Problem = PROBLEM,
+    stages: Collection[str] | None = None,
+    run_id: str = "20261130T011207-ladder-4f2c9ab-91c3",
+    without: Collection[str] = (),
+) -> Run:
+    """Build a run of the golden counters, as ``ncu-lab profile`` would store it.
+
+    Args:
+        problem: What the run says it is of; the counters are those of 1024³ all the same.
+        stages: Which stages; all by default.
+        run_id: Its id.
+        without: Parts of names of metrics that were not collected.
+    """
+    chosen = [stage for stage in golden_counters() if stages is None or stage in stages]
+    launches: dict[str, list[Any]] = {name: [] for name in LAUNCH_COLUMNS}
+    values: dict[str, list[Any]] = {name: [] for name in METRIC_COLUMNS}
+    instances: dict[str, list[Any]] = {name: [] for name in INSTANCE_COLUMNS}
+    for index, stage in enumerate(chosen):
+        golden = golden_counters()[stage]
+        kernel = golden["kernel"]
+        launch = (index, stage, kernel, kernel, kernel, *golden["grid"], *golden["block"], "7", "1", "0", "0")
+        for name, value in zip(launches, (*launch, [f"ncu-lab/{stage}"], "kernel", 0, "main"), strict=True):
+            launches[name].append(value)
+        for metric, value in golden["metrics"].items():
+            if not any(part in metric for part in without):
+                for name, cell in zip(values, (index, metric, value, None, ""), strict=True):
+                    values[name].append(cell)
+        for sass in _accesses(stage):
+            cells = (index, EXECUTIONS, "pc", 0, None, 1.0, None, sass, None, None)
+            for name, cell in zip(instances, cells, strict=True):
+                instances[name].append(cell)
+    meta = RunMeta(
+        id=run_id,
+        status="complete",
+        created=f"2026-11-30T{run_id[9:11]}:{run_id[11:13]}:{run_id[13:15]}+00:00",
+        source="profile",
+        stages=tuple(chosen),
+        problem=problem,
+        device=Device("NVIDIA H200", compute_capability=(9, 0), sm_count=132),
+        environment=Environment(driver="580.159", cuda="13.0", ncu="2025.3.1", clock_control="none"),
+    )
+    return Run(
+        meta=meta,
+        launches=table(LAUNCH_COLUMNS, launches),
+        metrics=table(METRIC_COLUMNS, values),
+        instances=table(INSTANCE_COLUMNS, instances),
+        rules=table(RULE_COLUMNS),
+        timings=table(TIMING_COLUMNS),
+    )
+
+
+def _accesses(stage: str) -> list[str]:
+    """Return one load and one store of the width the stage uses; none for a library kernel that copies by TMA."""
+    if stage == "cublas-tf32":
+        return []
+    modifier = {4.0: "", 8.0: ".64", 16.0: ".128"}
+    loads, stores = IDEALS.get(stage, (4.0, 4.0))
+    return [f"LDG.E{modifier[loads]} R4, [R2]", f"STG.E{modifier[stores]} [R2], R4"]

@@ -155,6 +155,7 @@ class Canvas:
                     "align": "left",
                     "font": {"family": FONT, "size": SIZE, "color": theme.text},
                 },
+                "template": {},  # the default template widens margins by itself
                 "hovermode": "closest",
                 "dragmode": False,
                 "shapes": self.shapes,

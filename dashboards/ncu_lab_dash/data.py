@@ -1,0 +1,128 @@
+"""The runs behind the page: listed cheaply, read once per state of the folder, never written.
+
+A state is the names and modification times of all ``run.json`` files. Callbacks ask for a ladder and get the cached
+one until a run appears or goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from ncu_lab.errors import InputError
+from ncu_lab.model import Ladder, Notice, Problem, RunMeta
+from ncu_lab.workflows import climbing, reading
+
+ReadLadder = Callable[..., Ladder]
+ListRuns = Callable[[Path], tuple[list[RunMeta], list[Notice]]]
+
+
+def problem_key(problem: Problem) -> str:
+    """Write a problem for an address: ``4096``, ``4096x1024x512``, with ``a2b1`` where alpha, beta are not 1, 0."""
+    cube = problem.m == problem.n == problem.k
+    size = str(problem.m) if cube else f"{problem.m}x{problem.n}x{problem.k}"
+    scaled = (problem.alpha, problem.beta) != (1.0, 0.0)
+    return f"{size}a{problem.alpha:g}b{problem.beta:g}" if scaled else size
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the folder holds: problems and devices that have ladder runs, and what could not be read."""
+
+    problems: dict[str, Problem]
+    devices: tuple[str, ...]
+    notices: tuple[Notice, ...]
+
+
+@dataclass
+class LadderData:
+    """Ladders of one folder of runs.
+
+    Attributes:
+        store: The folder.
+        read_ladder: Builds a ladder from the store.
+        list_runs: Lists the store's runs.
+    """
+
+    store: Path
+    read_ladder: ReadLadder = climbing.ladder
+    list_runs: ListRuns = reading.list_runs
+    _lock: Lock = field(default_factory=Lock, repr=False)
+    _version: str = ""
+    _overview: Overview | None = None
+    _ladders: dict[tuple[str | None, str | None], Ladder] = field(default_factory=dict, repr=False)
+
+    def version(self) -> str:
+        """Return the state of the folder as a short hash; reads no run."""
+        seen = hashlib.sha256()
+        for name, modified in sorted(self._marks()):
+            seen.update(f"{name}\0{modified}\0".encode())
+        return seen.hexdigest()[:16]
+
+    def overview(self) -> Overview:
+        """Return the problems and devices of the folder's runs of stages, newest first.
+
+        Raises:
+            NcuLabError: When the folder cannot be read at all.
+        """
+        with self._lock:
+            return self._fresh_overview()
+
+    def ladder(self, problem: str | None, device: str | None) -> Ladder:
+        """Return the ladder of a problem and a device; None leaves the choice to the workflow.
+
+        Raises:
+            NcuLabError: When the folder holds no such ladder.
+        """
+        with self._lock:
+            overview = self._fresh_overview()
+            key = (problem, device)
+            if key not in self._ladders:
+                wanted = _find(overview, problem) if problem else None
+                self._ladders[key] = self.read_ladder(self.store, problem=wanted, device=device)
+            return self._ladders[key]
+
+    def _fresh_overview(self) -> Overview:
+        version = self.version()
+        if self._overview is None or version != self._version:
+            self._ladders.clear()
+            self._overview = _overview(*self.list_runs(self.store))
+            self._version = version
+        return self._overview
+
+    def _marks(self) -> list[tuple[str, int]]:
+        if not self.store.is_dir():
+            return []
+        marks = []
+        with os.scandir(self.store) as entries:
+            for entry in entries:
+                try:
+                    marks.append((entry.name, (Path(entry.path) / "run.json").stat().st_mtime_ns))
+                except OSError:
+                    # Not a run, or one that is just being removed: it does not count.
+                    continue
+        return marks
+
+
+def _find(overview: Overview, problem: str) -> Problem:
+    """Return the problem of a key.
+
+    Raises:
+        InputError: When no run is of it; names those there are.
+    """
+    if problem not in overview.problems:
+        there = ", ".join(overview.problems) or "none"
+        raise InputError(f"no runs of problem {problem}", f"There are runs of: {there}.")
+    return overview.problems[problem]
+
+
+def _overview(metas: Sequence[RunMeta], notices: Sequence[Notice]) -> Overview:
+    ladders = [meta for meta in metas if meta.stages and meta.problem and meta.status in climbing.USABLE]
+    problems = {problem_key(meta.problem): meta.problem for meta in ladders if meta.problem}
+    devices = dict.fromkeys(meta.device.name for meta in ladders if meta.device)
+    by_size = sorted(problems.items(), key=lambda item: (item[1].m * item[1].n * item[1].k, item[0]))
+    return Overview(dict(by_size), tuple(devices), tuple(notices))

@@ -1,0 +1,129 @@
+"""The page's words and tables about a ladder: context line, footers, values behind the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncu_lab.model import Environment, Ladder, LadderRow
+from ncu_lab.render import numbers
+from ncu_lab.render.figures.accesses import conflict_reading, sector_reading
+from ncu_lab.render.figures.occupancy import registers
+from ncu_lab.render.figures.roofline import BYTES_ARE, Level, level_points
+from ncu_lab.render.figures.rows import stage_label
+from ncu_lab.render.figures.stalls import LEGEND_SHARE, reasons_shown
+from ncu_lab.render.palette import stall_label
+
+Table = tuple[list[str], list[list[str]]]
+
+MATRIX_FOOT = (
+    "Red marks a value more than 1.3 × its ideal for that access width. Copies by cp.async and TMA are counted apart, "
+    "so a stage that uses them shows only its remaining plain loads. Reasons under "
+    f"{LEGEND_SHARE * 100:.0f}{numbers.THIN}% everywhere are drawn and named on hover."
+)
+
+_CLOCKS = {"none": "clocks not locked", "base": "clocks locked to base"}
+
+
+def context_items(ladder: Ladder) -> list[tuple[str, str]]:
+    """Return the context line as pairs of an emphasised and a plain part, either may be empty."""
+    items: list[tuple[str, str]] = []
+    device = ladder.device
+    if device is not None:
+        capability = f"CC {'.'.join(map(str, device.compute_capability))}" if device.compute_capability else ""
+        count = f"{device.sm_count} SMs" if device.sm_count else ""
+        items.append((device.name, " · ".join(part for part in (capability, count) if part)))
+    problem = ladder.problem
+    items.append((f"{problem.m} × {problem.n} × {problem.k}", "C = A·B, row-major"))
+    items += [("", text) for text in (versions(ladder.environment), _clocks(ladder.environment)) if text]
+    items.append(("", times_source((*ladder.rows, *ladder.references))))
+    items += [("", notice.message) for notice in ladder.omitted]
+    return items
+
+
+def versions(environment: Environment) -> str:
+    """Return the versions that must agree before runs compare: ``ncu 2025.3.1 · CUDA 13.0 · driver 580.159``."""
+    known = (("ncu", environment.ncu), ("CUDA", environment.cuda), ("driver", environment.driver))
+    return " · ".join(f"{name} {version}" for name, version in known if version)
+
+
+def _clocks(environment: Environment) -> str:
+    control = environment.clock_control
+    return _CLOCKS.get(control, f"clocks {control}") if control else ""
+
+
+def times_source(rows: Sequence[LadderRow]) -> str:
+    """Say where times come from: unprofiled medians and their n, or the profiler; mixed sources are both named."""
+    counts = sorted({len(row.samples_ns) for row in rows if row.time_source == "timings"})
+    profiled = [row for row in rows if row.time_source == "profiler"]
+    parts = []
+    if counts:
+        n = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        parts.append(f"unprofiled medians, n = {n}")
+    if profiled:
+        which = f" for {', '.join(row.stage.id for row in profiled)}" if counts else ""
+        parts.append(f"profiler durations, n = 1{which}")
+    return "; ".join(parts) or "no times"
+
+
+def matrix_table(ladder: Ladder) -> Table:
+    """Return the values of the matrix: header and rows."""
+    reasons = reasons_shown(ladder)
+    header = [
+        "Stage", "Duration", "TFLOP/s", "Of cuBLAS", "Step", "Sectors per load", "Sectors per store",
+        "Load wavefronts ÷ ideal", "Store wavefronts ÷ ideal", "Occupancy", "Possible", "Registers",
+        "Cycles per instruction", *(stall_label(reason) for reason in reasons),
+    ]  # fmt: skip
+    return header, [_matrix_row(row, reasons) for row in (*ladder.rows, *ladder.references)]
+
+
+def _matrix_row(row: LadderRow, reasons: Sequence[str]) -> list[str]:
+    readings = (
+        sector_reading(row, "loads"),
+        sector_reading(row, "stores"),
+        conflict_reading(row, "loads"),
+        conflict_reading(row, "stores"),
+    )
+    summary = row.summary
+    shares = summary.stalls if summary else {}
+    cycles = sum(summary.stall_cycles.values()) if summary and summary.stall_cycles else None
+    return [
+        stage_label(row.stage),
+        numbers.duration(row.median_ns),
+        numbers.significant(row.flop_per_s / 1e12 if row.flop_per_s else None),
+        numbers.share(row.share_of_reference, table=True),
+        numbers.ratio(row.step),
+        *(numbers.significant(reading.value if reading else None) for reading in readings),
+        numbers.percent(summary.value("achieved_occupancy_pct") if summary else None, table=True),
+        numbers.percent(summary.value("theoretical_occupancy_pct") if summary else None, table=True),
+        numbers.integer(registers(row)),
+        numbers.significant(cycles),
+        *(numbers.share(shares.get(reason), table=True) for reason in reasons),
+    ]
+
+
+def roofline_table(ladder: Ladder, level: Level) -> Table:
+    """Return the values of the roofline: header and rows."""
+    order = {row.stage.id: str(number) for number, row in enumerate(ladder.rows, start=1)}
+    rows = [
+        [
+            f"{order.get(row.stage.id, '■')}  {stage_label(row.stage)}",
+            numbers.significant(point.flop_per_s / 1e12),
+            numbers.significant(point.intensity),
+            numbers.share(point.share_of_roof, table=True),
+        ]
+        for row, point in level_points(ladder, level)
+    ]
+    return ["Stage", "TFLOP/s", "FLOP per byte", "Of roof"], rows
+
+
+def roofline_foot(ladder: Ladder, level: Level) -> str:
+    """Return what the roofline leaves out and how its bytes and roofs are defined."""
+    hidden = [row for row in (*ladder.rows, *ladder.references) if row.stage.dtype != "fp32"]
+    text = (
+        f"Bytes = {BYTES_ARE[level]}. FLOP and bytes by hardware counters; roofs are the report's own peaks "
+        "at the clock it measured."
+    )
+    if hidden:
+        launches = "launch is" if len(hidden) == 1 else "launches are"
+        text += f" {len(hidden)} tensor-core {launches} not drawn: they have another roof."
+    return text

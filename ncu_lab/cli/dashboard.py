@@ -1,0 +1,40 @@
+"""``ncu-lab dashboard``: the ladder in a browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ncu_lab.cli.options import ExampleOption, StoreOption, resolve_store
+
+
+def dashboard(
+    store: StoreOption = None,
+    example: ExampleOption = False,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; the default is this machine alone.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=1, max=65535, help="Default: 8050, else the next free one.", show_default=False),
+    ] = None,
+) -> None:
+    """Show the ladder in a browser: durations, stalls, sectors, conflicts, occupancy and the roofline.
+
+    The page reads the store and never writes; new runs appear on it by themselves. Ctrl-C ends it.
+    """
+    folder = resolve_store(store, example)
+
+    from ncu_lab_dash.app import create_app
+    from ncu_lab_dash.server import address_of, is_loopback, serve, take_port
+
+    listener = take_port(host, port)
+    app = create_app(folder, any_host=not is_loopback(host))
+    if not is_loopback(host):
+        typer.echo(f"note: {host} can be reached from other machines; the page asks for no password.", err=True)
+
+    def announce() -> None:
+        typer.echo(f"ncu-lab dashboard on {folder}: {address_of(host, listener)}  (Ctrl-C ends it)")
+
+    serve(app, host, listener, announce)
