@@ -1,8 +1,8 @@
 // What all kernels of the ladder share: views of matrices, checked and 16-byte accesses, and the epilogue.
 //
 // Every kernel is compiled with its tile sizes (BM, BN, … of stages.toml) and GUARDED as -D macros. GUARDED = 0 is the
-// fast path: sizes are multiples of the tile and rows are aligned, so nothing is checked. GUARDED = 1 serves every shape
-// and alignment: what a tile reads outside the matrix is zero, and nothing is written there.
+// fast path: sizes are multiples of the tile and rows are aligned, so nothing is checked. GUARDED = 1 serves every
+// shape and alignment: what a tile reads outside the matrix is zero, and nothing is written there.
 #pragma once
 
 #if !defined(GUARDED) || !defined(BM) || !defined(BN)

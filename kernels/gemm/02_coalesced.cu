@@ -9,7 +9,7 @@
 
 #include "../common.cuh"
 
-extern "C" __global__ void __launch_bounds__(BM* BN)
+extern "C" __global__ void __launch_bounds__(BM * BN)
     sgemm_coalesced(int m, int n, int k, float alpha, const float* __restrict__ a, int lda, const float* __restrict__ b,
                     int ldb, float beta, float* __restrict__ c, int ldc) {
   const int row = blockIdx.y * BM + threadIdx.y;

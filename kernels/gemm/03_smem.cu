@@ -11,7 +11,7 @@
 
 static_assert(BM == BK && BN == BK, "a thread copies one element of each tile");
 
-extern "C" __global__ void __launch_bounds__(BM* BN)
+extern "C" __global__ void __launch_bounds__(BM * BN)
     sgemm_smem(int m, int n, int k, float alpha, const float* __restrict__ a, int lda, const float* __restrict__ b,
                int ldb, float beta, float* __restrict__ c, int ldc) {
   __shared__ float as[BM][BK];

@@ -2,9 +2,9 @@
 //
 // Changed:    a thread reads TM elements of a column of A and TN of a row of B into registers and adds their outer
 //             product: 64 FMA per 16 shared loads. Tiles grow to 128 x 128 (32 FLOP per byte of global memory).
-// Bottleneck: registers: 64 accumulators a thread leave one block of 256 threads on an SM (occupancy 12.5%), too few
-//             warps to hide the tile's latency; long_scoreboard, barrier. The TN columns of a thread lie side by side, so
-//             stores take 32 sectors per request and shared loads more than their ideal wavefronts.
+// Bottleneck: registers: 64 accumulators and the fragments leave two blocks on an SM up to 128 registers a thread, one
+//             above (occupancy 25% or 12.5%): few warps to wait for a tile; long_scoreboard, barrier. The TN columns of
+//             a thread lie side by side: 32 sectors per store request, shared loads above their ideal wavefronts.
 // Launch:     grid (n / BN, m / BM), block (BM / TM) * (BN / TN).
 // Assumes:    fast path: m, n, k are multiples of BM, BN, BK. Guarded path: nothing.
 

@@ -1,9 +1,9 @@
 // C = alpha * A * B + beta * C, row-major, FP32. A thread computes TM x TN elements of C.
 //
-// Changed:    two buffers for each tile. cp.async fetches the next tile into one while the other is computed: B 16 bytes
-//             a thread, A 4 bytes, since transposing scatters it; four spare columns keep that free of bank conflicts.
-// Bottleneck: issue slots: warps are ready and not_selected; long_scoreboard has gone. Twice the shared memory. The bank
-//             conflicts in the LDS.128 of B are left.
+// Changed:    two buffers for each tile. cp.async fetches the next tile into one while the other is computed: B by 16
+//             bytes, A by 4, since transposing scatters it; four spare elements a row keep that free of bank conflicts.
+// Bottleneck: issue slots: warps are ready and not_selected; long_scoreboard has gone, for twice the shared memory. The
+//             bank conflicts in the LDS.128 of B are left.
 // Launch:     grid (n / BN, m / BM), block (BM / TM) * (BN / TN).
 // Assumes:    fast path: m, n, k are multiples of BM, BN, BK; bases and rows of A, B, C are 16-byte aligned. Guarded
 //             path: nothing. Both need sm_80.

@@ -1,7 +1,8 @@
 // C = alpha * A * B + beta * C, row-major, FP32. A thread computes TM x TN elements of C, in pieces of 4 x 4.
 //
-// Changed:    each warp owns a WM x WN tile. Its lanes form 8 rows of 4 and take every piece of 4 x 4 together, so that
-//             neighbouring lanes read neighbouring 16 bytes: LDS.128 without bank conflicts. BK = 16 halves the barriers.
+// Changed:    each warp owns a WM x WN tile. Its lanes form 8 rows of 4 and take every piece of 4 x 4 together, so
+//             that neighbours read the same or neighbouring 16 bytes: LDS.128 without bank conflicts. BK = 16 halves
+//             the barriers.
 // Bottleneck: the FMA pipe and issue slots: not_selected; bank conflicts in shared loads are 0.
 // Launch:     grid (n / BN, m / BM), block (BM / WM) * (BN / WN) warps.
 // Assumes:    fast path: m, n, k are multiples of BM, BN, BK; bases and rows of A, B, C are 16-byte aligned. Guarded
@@ -34,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   __shared__ __align__(16) float as[2][BK][BM + PAD];  // transposed
   __shared__ __align__(16) float bs[2][BK][BN];
 
-  // LDS.128 serves half a warp at once where lanes 2i and 2i + 1, or lanes that differ in bit 1, read the same 16 bytes:
-  // bit 0 of the lane chooses a column (A is shared), bit 1 a row (B is shared).
+  // LDS.128 serves half a warp at once where lanes that differ in bit 0 alone, or in bit 1 alone, read the same 16
+  // bytes. So bit 0 chooses a column (both lanes read the same piece of A) and bit 1 a row (the same piece of B).
   const int warp = threadIdx.x / WARP_SIZE;
   const int lane = threadIdx.x % WARP_SIZE;
   const int lane_row = (lane >> 1 & 1) | (lane >> 2 & 6);

@@ -1,11 +1,11 @@
-// C = alpha * A * B + beta * C, row-major, A and B in FP16, C and accumulation in FP32. A warp computes WM x WN of C.
+// C = alpha * A * B + beta * C, row-major, A and B FP16, C and sums FP32. A warp computes WM x WN elements of C.
 //
-// Changed:    tensor cores instead of FMA, the plain way: each warp reads its 16 x 16 fragments of A and B straight from
-//             global memory, next to no reuse (8 FLOP per byte fetched).
-// Bottleneck: latency of global memory: long_scoreboard nine times out of ten; the tensor pipe idles.
+// Changed:    tensor cores instead of FMA, the plain way: each warp reads its 16 x 16 fragments of A and B straight
+//             from global memory, with next to no reuse (8 FLOP per byte fetched).
+// Bottleneck: latency of global memory: warps wait in long_scoreboard, and the tensor pipe idles.
 // Launch:     grid (n / BN, m / BM), block (BM / WM) * (BN / WN) warps.
-// Assumes:    fast path: m, n, k are multiples of BM, BN, BK; bases and rows of A, B, C are 32-byte aligned, as WMMA asks.
-//             Guarded path: nothing; fragments pass through shared memory, filled with zeros outside the matrices.
+// Assumes:    fast path: m, n, k are multiples of BM, BN, BK; bases and rows of A, B, C are 32-byte aligned (WMMA needs
+//             it). Guarded path: nothing; fragments pass through shared memory, with zeros outside the matrices.
 
 #include <cuda_fp16.h>
 #include <mma.h>
@@ -64,7 +64,7 @@ __device__ __forceinline__ void store_fragment(const View<float>& c, FragmentC& 
   wmma::store_matrix_sync(c.first, value, c.ld, wmma::mem_row_major);
 }
 
-extern "C" __global__ void __launch_bounds__(WARPS* WARP_SIZE)
+extern "C" __global__ void __launch_bounds__(WARPS * WARP_SIZE)
     hgemm_wmma(int m, int n, int k, float alpha, const __half* __restrict__ a, int lda, const __half* __restrict__ b,
                int ldb, float beta, float* __restrict__ c, int ldc) {
   __shared__ Staging staging[WARPS];

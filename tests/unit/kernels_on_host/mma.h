@@ -1,5 +1,5 @@
-// The WMMA that kernels use. Every lane holds the whole 16 x 16 fragment and computes all of it, but reads memory at the
-// moment the lane arrives and writes only its own share: WMMA orders no memory between lanes, so neither does this.
+// The WMMA that kernels use. Every lane holds the whole 16 x 16 fragment and computes all of it, but reads memory at
+// the moment the lane arrives and writes only its own share: WMMA orders no memory between lanes, so neither does this.
 #pragma once
 
 #include <cstdint>

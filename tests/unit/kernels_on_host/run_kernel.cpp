@@ -1,10 +1,10 @@
 // Runs one kernel on the CPU and compares it with a float64 reference.
 //
 // Compiled with -DKERNEL="file.cu" -DENTRY=function -DELEMENT=type -DAAT=0|1 -DBLOCK_X= -DBLOCK_Y= -DROWS_FIRST=0|1
-// and the kernel's own macros. Arguments: the line of a barrier to leave out (0: none), then groups of nine, `m n k pad shift alpha beta late reverse`: `pad` elements after
-// each row, bases `shift` elements off, copies as late as allowed, threads in reverse order. Prints a line per group that
-// is wrong; memory outside the matrices is unmapped or NaN, and what the kernel must not write is compared too.
-// All values are small multiples of 1/8 and sums are exact in FP32: results must be equal.
+// and the kernel's own macros. Arguments: the line of a barrier to leave out (0: none), then groups of nine,
+// `m n k pad shift alpha beta late reverse`: `pad` elements after each row, bases `shift` elements off, copies as late
+// as allowed, threads in reverse order. Prints what is wrong with each group. What surrounds the matrices is unmapped or
+// NaN and must stay so. All values are small multiples of 1/8 whose sums are exact in FP32: results must be equal.
 
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -258,7 +258,8 @@ static bool run(const Case& it) {
     for (int j = 0; j < it.n; ++j) {
       double sum = 0.0;
       for (int p = 0; p < it.k; ++p) {
-        sum += static_cast<double>(static_cast<float>(a.at(i, p))) * static_cast<float>(AAT ? a.at(j, p) : other.at(p, j));
+        const ELEMENT& second = AAT ? a.at(j, p) : other.at(p, j);
+        sum += static_cast<double>(static_cast<float>(a.at(i, p))) * static_cast<float>(second);
       }
       expected.push_back(it.alpha * sum + (it.beta == 0.0f ? 0.0 : it.beta * static_cast<double>(c.at(i, j))));
     }
