@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -64,6 +65,24 @@ def problem_from(
         raise UsageError(f"--size {size} is too small", "The size must be at least 1.")
     cube = default if size is None else size
     return Problem(*(cube if given is None else given for given in (m, n, k)))
+
+
+def chosen_stages(named: list[str] | None, all: bool, every: Sequence[str]) -> list[str]:
+    """Return the stages that ``--stage`` and ``--all`` ask for, each once.
+
+    Raises:
+        UsageError: When neither or both are given, or a named stage is unknown.
+    """
+    if named and all:
+        raise UsageError("--stage and --all exclude each other", "--all takes every stage; give one of the two.")
+    if not named and not all:
+        raise UsageError("no stage was named", "Name some with --stage ID, or all with --all (ncu-lab stages).")
+    if all:
+        return list(every)
+    from ncu_lab.gpu.registry import find_stage, load_stages
+
+    registry = load_stages()
+    return list(dict.fromkeys(find_stage(registry, id).id for id in named or ()))
 
 
 def resolve_store(store: Path | None, example: bool) -> Path:

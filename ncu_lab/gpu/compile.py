@@ -72,22 +72,31 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ncu-lab"
 
 
+def capability(arch: str) -> int:
+    """Return the number of an architecture: 90 for ``sm_90`` and ``sm_90a``.
+
+    Raises:
+        UsageError: When it is written otherwise.
+    """
+    match = re.fullmatch(r"sm_(\d{2,3})[af]?", arch)
+    if not match:
+        raise UsageError(f'"{arch}" is no GPU architecture', "Write it as sm_90.")
+    return int(match[1])
+
+
 def nvcc_flags(stage: Stage, arch: str, variant: Literal["fast", "guarded"], defines: Sequence[str] = ()) -> list[str]:
     """Return the flags that decide the code of a build, without paths of this machine.
 
     Raises:
         UsageError: When ``arch`` is no architecture, or too old for the stage.
     """
-    match = re.fullmatch(r"sm_(\d{2,3})[af]?", arch)
-    if not match:
-        raise UsageError(f'"{arch}" is no GPU architecture', "Write it as sm_90.")
-    number = match[1]
-    if int(number) < stage.min_cc:
+    number = capability(arch)
+    if number < stage.min_cc:
         raise UsageError(f"stage {stage.id} needs sm_{stage.min_cc} or newer, not {arch}")
-    if stage.arch_suffix and int(number) != stage.min_cc:
+    if stage.arch_suffix and number != stage.min_cc:
         # Architecture-specific code ("a") runs on its own architecture alone.
         raise UsageError(f"stage {stage.id} runs on sm_{stage.min_cc}{stage.arch_suffix} alone, not on {arch}")
-    target = number + stage.arch_suffix
+    target = f"{number}{stage.arch_suffix}"
     return [
         "-std=c++17",
         "-O3",
@@ -143,7 +152,7 @@ def build_stage(
         return StageBuild(
             stage=stage.id,
             variant=variant,
-            arch=arch + stage.arch_suffix if not arch.endswith(stage.arch_suffix or "\0") else arch,
+            arch=f"sm_{capability(arch)}{stage.arch_suffix}",
             cubin=entry / "kernel.cubin",
             cached=cached,
             seconds=record["seconds"],

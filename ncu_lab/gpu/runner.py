@@ -67,7 +67,7 @@ class Runner:
 
     def _kernel(self, path: str, entry: str) -> Any:
         import cupy
-        from cupy.cuda.driver import CUDADriverError
+        from cupy_backends.cuda.api.driver import CUDADriverError
 
         if (path, entry) not in self._kernels:
             try:

@@ -42,8 +42,8 @@ def check_subject(
 
 
 def _check_case(runner: Runner, oracle: Oracle, subject: Subject, case: Case) -> CheckCase:
-    from cupy.cuda.driver import CUDADriverError
     from cupy.cuda.runtime import CUDARuntimeError
+    from cupy_backends.cuda.api.driver import CUDADriverError
 
     stage, problem = subject.stage, case.problem
     try:

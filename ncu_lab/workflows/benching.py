@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_lab.errors import UsageError
-from ncu_lab.gpu.devices import current_device
+from ncu_lab.gpu.devices import current_device, peak_flop_per_s
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of
 from ncu_lab.gpu.session import run_target
-from ncu_lab.model import TIMING_COLUMNS, Device, Notice, Problem, Reporter, silent
+from ncu_lab.model import TIMING_COLUMNS, Device, Notice, Problem, Reporter, Stage, silent
 from ncu_lab.render.numbers import duration_spread, flop_rate, share
 from ncu_lab.workflows.building import build_stages
 
@@ -87,6 +88,55 @@ def time_stages(
         if not found["verified"]
     ]
     return Bench(frame, device, tuple(notices))
+
+
+def summarise(bench: Bench, problem: Problem) -> list[dict[str, Any]]:
+    """Return one row per stage, in the registry's order.
+
+    A row holds ``median_ns`` and ``spread_ns`` (half the interquartile range) over all its samples, ``flop_per_s``,
+    ``pct_of_reference`` (by FLOP/s, interleaved or alone, whichever is smaller), ``pct_of_peak``, and the medians of
+    clock and power; None where there is nothing to tell.
+    """
+    timed = set(bench.timings["subject"])
+    return [_summary_row(bench, stage, problem) for stage in load_stages().values() if stage.id in timed]
+
+
+def _summary_row(bench: Bench, stage: Stage, problem: Problem) -> dict[str, Any]:
+    frame = bench.timings[bench.timings["subject"] == stage.id]
+    shape = stage.shape(problem)
+    median_ns = float(frame["ns"].median())
+    rate = 2.0 * shape.m * shape.n * shape.k * 1e9 / median_ns
+    share_of_reference = _share_of_reference(bench, stage, problem)
+    peak = peak_flop_per_s(bench.device, stage.dtype)
+    clock = frame["sm_clock_mhz"].median()
+    power = frame["power_w"].median()
+    return {
+        "stage": stage.id,
+        "median_ns": median_ns,
+        "spread_ns": float(frame["ns"].quantile(0.75) - frame["ns"].quantile(0.25)) / 2.0,
+        "samples": len(frame),
+        "flop_per_s": rate,
+        "reference": stage.reference,
+        "pct_of_reference": None if share_of_reference is None else 100.0 * share_of_reference,
+        "pct_of_peak": None if peak is None else 100.0 * rate / peak,
+        "sm_clock_hz": None if math.isnan(clock) else 1e6 * float(clock),
+        "power_w": None if math.isnan(power) else float(power),
+    }
+
+
+def _share_of_reference(bench: Bench, stage: Stage, problem: Problem) -> float | None:
+    """FLOP/s over those of the reference, in the mode where that is smaller; None without a reference."""
+    if stage.reference is None:
+        return None
+    medians = bench.timings.groupby(["subject", "mode"])["ns"].median()
+    shape = stage.shape(problem)
+    work = (shape.m * shape.n) / (problem.m * problem.n)  # C = A·Aᵀ of an oblong problem is other work
+    modes = [
+        work * float(medians[stage.reference, mode]) / float(medians[stage.id, mode])
+        for mode in ("interleaved", "alone")
+        if (stage.reference, mode) in medians.index and (stage.id, mode) in medians.index
+    ]
+    return min(modes) if modes else None
 
 
 def describe_timing(data: dict[str, Any], reference: str | None) -> str:

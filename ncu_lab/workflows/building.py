@@ -8,19 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from ncu_lab.errors import NcuLabError
-from ncu_lab.gpu.compile import build_stage, default_arch
+from ncu_lab.gpu.compile import build_stage, capability, default_arch
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.model import ProgressEvent, Reporter, Stage, StageBuild, silent
 from ncu_lab.render.numbers import byte_count
 
 
 def kernel_ids(arch: str | None = None) -> list[str]:
-    """Return the ids of all stages that can be built, of those that ``arch`` can run where it is given."""
-    capability = 0 if arch is None else int(arch.removeprefix("sm_").rstrip("af"))
+    """Return the ids of all stages that can be built, of those that ``arch`` can run where it is given.
+
+    Raises:
+        UsageError: When ``arch`` is no architecture.
+    """
     return [
         stage.id
         for stage in load_stages().values()
-        if not stage.is_reference and (arch is None or stage.min_cc <= capability)
+        if not stage.is_reference and (arch is None or stage.min_cc <= capability(arch))
     ]
 
 

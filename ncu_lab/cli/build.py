@@ -1,0 +1,115 @@
+"""``ncu-lab build``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ncu_lab.cli.options import AllOption, Format, FormatOption, StageOption
+
+if TYPE_CHECKING:
+    from ncu_lab.model import StageBuild
+
+_MIX_SHOWN = 4
+
+
+def build(
+    stage: StageOption = None,
+    all: AllOption = False,
+    arch: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arch", help="GPU architecture, as sm_90; repeatable. Default: that of the GPU here, else sm_90."
+        ),
+    ] = None,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Compile stages; show registers, spills, shared memory, barriers and the instruction mix.
+
+    Needs nvcc, but no GPU. What was built before comes from the cache.
+    """
+    from ncu_lab.cli.options import chosen_stages
+    from ncu_lab.cli.progress import progress_reporter
+    from ncu_lab.gpu.compile import default_arch
+    from ncu_lab.render.terminal import emit
+    from ncu_lab.workflows.building import build_stages, kernel_ids
+
+    builds: list[StageBuild] = []
+    with progress_reporter() as report:
+        for target in arch or [default_arch()]:
+            builds += build_stages(chosen_stages(stage, all, kernel_ids(target)), target, report=report)
+    rows = [_row(made) for made in builds]
+    if format is Format.TABLE:
+        rows = [{**row, "sass": None} for row in rows]
+    emit(rows, _columns(), format.value, sys.stdout, name="builds")
+    _tell(builds, format)
+
+
+def _tell(builds: list[StageBuild], format: Format) -> None:
+    """Say what is missing or was warned of, and what to type next."""
+    from ncu_lab.render.terminal import Terminal
+
+    for made in builds:
+        for warning in made.warnings:
+            print(f"warning: {made.stage} {made.variant}: {warning}", file=sys.stderr)
+    if builds and builds[0].sass_mix is None:
+        from ncu_lab.gpu.sass import INSTALL_HINT
+
+        print(f"note: no disassembler, so no instruction mix. {INSTALL_HINT}", file=sys.stderr)
+    if format is Format.TABLE and builds:
+        Terminal(sys.stdout).line(f"\nNext: ncu-lab check --stage {builds[-1].stage}")
+
+
+def _row(made: StageBuild) -> dict[str, Any]:
+    return {
+        "stage": made.stage,
+        "variant": made.variant,
+        "arch": made.arch,
+        "registers": made.registers,
+        "spill_store_bytes": made.spill_store_bytes,
+        "spill_load_bytes": made.spill_load_bytes,
+        "shared_bytes": made.shared_bytes,
+        "stack_bytes": made.stack_bytes,
+        "barriers": made.barriers,
+        "sass_mix": None if made.sass_mix is None else dict(made.sass_mix),
+        "sass_hash": made.sass_hash,
+        "cached": made.cached,
+        "seconds": made.seconds,
+        "nvcc": made.nvcc,
+        "flags": list(made.flags),
+        "warnings": list(made.warnings),
+        "cubin": str(made.cubin),
+    }
+
+
+def _columns() -> list[Any]:
+    from ncu_lab.render.numbers import byte_count
+    from ncu_lab.render.tables import Column
+
+    def spills(row: Any) -> str:
+        return byte_count(row["spill_store_bytes"] + row["spill_load_bytes"])
+
+    def alarm(row: Any) -> str:
+        return "red" if row["spill_store_bytes"] + row["spill_load_bytes"] else ""
+
+    return [
+        Column("stage", "stage", align="left"),
+        Column("variant", "variant", align="left", priority=1),
+        Column("arch", "arch", align="left", priority=5),
+        Column("registers", "registers"),
+        Column("spill_store_bytes", "spills", spills, style=alarm),
+        Column("shared_bytes", "shared", lambda row: byte_count(row["shared_bytes"])),
+        Column("stack_bytes", "stack", lambda row: byte_count(row["stack_bytes"]), priority=3),
+        Column("barriers", "barriers", priority=4),
+        Column("sass_mix", "SASS mix", _short_mix, "left", priority=2, least=16),
+    ]
+
+
+def _short_mix(row: Any) -> str:
+    """The most frequent instructions and their counts: ``FFMA 576 · LDS.128 32 · …``."""
+    if row["sass_mix"] is None:
+        return "–"
+    most = list(row["sass_mix"].items())[:_MIX_SHOWN]
+    return " · ".join(f"{opcode} {count}" for opcode, count in most)
