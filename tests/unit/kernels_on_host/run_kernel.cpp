@@ -3,8 +3,8 @@
 // Compiled with -DKERNEL="file.cu" -DENTRY=function -DELEMENT=type -DAAT=0|1 -DBLOCK_X= -DBLOCK_Y= -DROWS_FIRST=0|1
 // and the kernel's own macros. Arguments: the line of a barrier to leave out (0: none), then groups of nine,
 // `m n k pad shift alpha beta late reverse`: `pad` elements after each row, bases `shift` elements off, copies as late
-// as allowed, threads in reverse order. Prints what is wrong with each group. What surrounds the matrices is unmapped or
-// NaN and must stay so. All values are small multiples of 1/8 whose sums are exact in FP32: results must be equal.
+// as allowed, threads in reverse order. Prints what is wrong with each group. What surrounds the matrices is unmapped
+// or NaN and must stay so. All values are small multiples of 1/8 whose sums are exact in FP32: results must be equal.
 
 #include <sys/mman.h>
 #include <ucontext.h>
