@@ -12,7 +12,7 @@ import sys
 import typer
 
 from ncu_lab import __version__
-from ncu_lab.cli import doctor, import_, ladder, runs, show
+from ncu_lab.cli import bench, build, check, dashboard, doctor, import_, ladder, profile, runs, show, stages
 from ncu_lab.errors import Exit, NcuLabError
 
 app = typer.Typer(
@@ -45,11 +45,17 @@ def root(
     os.environ["NCU_LAB_DEBUG"] = "1" if debug else ""
 
 
+app.command("stages")(stages.stages)
+app.command("build")(build.build)
+app.command("check")(check.check)
+app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
 app.command("import")(import_.import_)
+app.command("profile", context_settings={"allow_interspersed_args": False})(profile.profile)
 app.command("runs")(runs.runs)
 app.command("show")(show.show)
 app.command("ladder")(ladder.ladder)
+app.command("dashboard")(dashboard.dashboard)
 
 
 def _end(number: int, _frame: object) -> None:

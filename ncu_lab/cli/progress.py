@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from ncu_lab.model import ProgressEvent, Reporter
-from ncu_lab.render.numbers import ascii_text
+from ncu_lab.render.numbers import ascii_text, plain_spaces
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -85,7 +85,7 @@ class _Lines:
         print(self._plain(line), file=self._stream, flush=True)
 
     def _plain(self, line: str) -> str:
-        return line if self._unicode else ascii_text(line)
+        return plain_spaces(line) if self._unicode else ascii_text(line)
 
     def _head(self, event: ProgressEvent) -> str:
         step = "stored" if event.step == "store" and event.state == "done" else event.step

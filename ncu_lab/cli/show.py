@@ -32,9 +32,6 @@ def show(
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Show one run, file or commit: its launches, and what limits the longest of them."""
-    from ncu_lab.render.documents import show_document
-    from ncu_lab.render.summary import flat_columns, launch_columns, launch_row
-    from ncu_lab.render.terminal import Terminal, emit, emit_document
     from ncu_lab.workflows.climbing import view
     from ncu_lab.workflows.reading import open_run
 
@@ -42,16 +39,34 @@ def show(
     for notice in seen.run.meta.warnings:
         print(f"warning: {notice.message}", file=sys.stderr)
     chosen = _chosen(seen, launch or [], stage or [])
+    write_view(seen, chosen, format, selected=bool(launch or stage), raw=raw)
+
+
+def write_view(
+    view: RunView, chosen: list[LaunchSummary], format: Format, *, selected: bool = False, raw: bool = False
+) -> None:
+    """Write launches of a run to stdout.
+
+    Args:
+        view: The run.
+        chosen: The launches to tell of.
+        format: How.
+        selected: Whether the user named them; each is then shown in full, else the longest is.
+        raw: Whether to add every metric of the report.
+    """
+    from ncu_lab.render.documents import show_document
+    from ncu_lab.render.summary import flat_columns, launch_columns, launch_row
+    from ncu_lab.render.terminal import Terminal, emit, emit_document
+
     rows = [launch_row(summary) for summary in chosen]
     if format is Format.JSON:
-        emit_document(show_document(seen, chosen, raw=raw), sys.stdout)
+        emit_document(show_document(view, chosen, raw=raw), sys.stdout)
     elif format is Format.CSV:
         emit(rows, flat_columns(rows), format.value, sys.stdout)
     elif format is Format.MARKDOWN:
         emit(rows, launch_columns(chosen), format.value, sys.stdout)
     else:
-        selected = bool(launch or stage)
-        _print(seen, chosen, Terminal(sys.stdout), selected=selected, raw=raw)
+        _print(view, chosen, Terminal(sys.stdout), selected=selected, raw=raw)
 
 
 def _chosen(view: RunView, launches: list[int], stages: list[str]) -> list[LaunchSummary]:
@@ -87,7 +102,7 @@ def _print(view: RunView, chosen: list[LaunchSummary], terminal: Terminal, *, se
     for summary in detailed:
         if len(chosen) != 1:
             terminal.line()
-        print_launch(view, summary, terminal)
+        print_launch(view, summary, terminal, context=len(chosen) == 1)
         if raw:
             print_metrics(view, summary, terminal)
     if not selected:

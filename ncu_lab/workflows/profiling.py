@@ -34,7 +34,7 @@ from ncu_lab.model import (
     silent,
 )
 from ncu_lab.store import Store
-from ncu_lab.workflows.benching import bench_stages
+from ncu_lab.workflows.benching import time_stages
 from ncu_lab.workflows.building import build_stages
 from ncu_lab.workflows.checking import check_stages
 from ncu_lab.workflows.collecting import Collected, CollectionError, Job, check_collection, collect
@@ -148,7 +148,9 @@ def profile_stages(request: ProfileRequest, store_dir: Path, report: Reporter = 
         draft.checks = check_stages(chosen, request.problem, quick=True, report=report)
         _refuse_wrong_results(draft.checks)
         draft.status = "partial"
-        draft.timings = bench_stages(chosen, request.problem, request.samples, report=report)
+        bench = time_stages(chosen, request.problem, request.samples, report=report)
+        draft.timings = bench.timings
+        draft.notices += bench.notices
         draft.status = "profile_failed"
         return _profile_and_store(request, draft, store, report)
     except NcuLabError as error:

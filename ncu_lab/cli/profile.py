@@ -1,0 +1,265 @@
+"""``ncu-lab profile``: the main job, for stages of the ladder or for any program."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ncu_lab.cli.options import (
+    AllOption,
+    Format,
+    FormatOption,
+    MOption,
+    NOption,
+    SizeOption,
+    StageOption,
+    StoreOption,
+    problem_from,
+    resolve_store,
+)
+from ncu_lab.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncu_lab.model import Run
+    from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest
+
+
+class ClockControl(StrEnum):
+    """What ncu does to the clocks."""
+
+    NONE = "none"
+    BASE = "base"
+
+
+class CacheControl(StrEnum):
+    """What ncu does to the caches before each pass."""
+
+    ALL = "all"
+    NONE = "none"
+
+
+CommandArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[-- COMMAND…]", help="Any program instead of stages.", show_default=False)
+]
+NameOption = Annotated[
+    str | None, typer.Option("--name", help="What to call the run of a program.", show_default=False)
+]
+KOrKernelOption = Annotated[
+    str | None,
+    typer.Option(
+        "-k",
+        metavar="K|REGEX",
+        help="With stages: columns of A and rows of B. With a program: as --kernel.",
+        show_default=False,
+    ),
+]
+KernelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        metavar="REGEX",
+        help="Of a program, profile kernels whose function name matches; with template arguments (<) in it, whose "
+        "full name does.",
+        show_default=False,
+    ),
+]
+NvtxOption = Annotated[
+    str | None,
+    typer.Option(
+        "--nvtx",
+        metavar="RANGE",
+        help="Of a program, profile kernels inside this NVTX range: a name, or an expression of ncu's.",
+        show_default=False,
+    ),
+]
+SectionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--section", help="Collect this section instead of the targeted ones; repeatable.", show_default=False
+    ),
+]
+SetOption = Annotated[
+    str | None,
+    typer.Option("--set", help="Collect this set of sections (full) instead.", show_default=False),
+]
+MetricsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metrics", help="Collect these metrics too, by ncu's names, with commas between.", show_default=False
+    ),
+]
+SamplesOption = Annotated[int, typer.Option("--samples", help="Unprofiled timings of each stage.")]
+LaunchesOption = Annotated[
+    int | None,
+    typer.Option("--launches", help="Profiled launches: of each stage (1), or of a program (all).", show_default=False),
+]
+ClockOption = Annotated[
+    ClockControl, typer.Option("--clock-control", help="Leave the clocks alone, or let ncu lock them to base.")
+]
+CacheOption = Annotated[
+    CacheControl, typer.Option("--cache-control", help="Flush the caches before every pass, or leave them.")
+]
+ReferenceOption = Annotated[
+    bool, typer.Option("--reference/--no-reference", help="Profile the cuBLAS references of the stages too.")
+]
+KeepOption = Annotated[bool, typer.Option("--keep-report/--drop-report", help="Keep ncu's raw report in the run.")]
+TimeoutOption = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time ncu may take.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print ncu's command line and do nothing.")]
+
+
+def profile(
+    command: CommandArgument = None,
+    stage: StageOption = None,
+    all_stages: AllOption = False,
+    size: SizeOption = None,
+    m: MOption = None,
+    n: NOption = None,
+    k: KOrKernelOption = None,
+    name: NameOption = None,
+    kernel: KernelOption = None,
+    nvtx: NvtxOption = None,
+    section: SectionOption = None,
+    section_set: SetOption = None,
+    metrics: MetricsOption = None,
+    samples: SamplesOption = 10,
+    launches: LaunchesOption = None,
+    clock_control: ClockOption = ClockControl.NONE,
+    cache_control: CacheOption = CacheControl.ALL,
+    reference: ReferenceOption = True,
+    keep_report: KeepOption = True,
+    timeout: TimeoutOption = 1800.0,
+    dry_run: DryRunOption = False,
+    store: StoreOption = None,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Build, check, time and profile stages of the ladder, or profile any program; store it and sum it up.
+
+    ncu-lab profile --stage 2d --size 2048
+
+    ncu-lab profile --all --size 4096
+
+    ncu-lab profile --name step -k gemm --nvtx step -- python train.py
+    """
+    from ncu_lab.collect.command import Collection, Selection
+    from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest, plan
+    from ncu_lab.workflows.recording import recorded_command
+
+    collection = Collection(
+        sections=tuple(section or ()),
+        section_set=section_set,
+        metrics=tuple(one.strip() for text in metrics or () for one in text.split(",") if one.strip()),
+        clock_control=clock_control.value,
+        cache_control=cache_control.value,
+    )
+    recorded = recorded_command(sys.argv)
+    request: ProfileRequest | ProgramRequest
+    if command or name is not None:
+        _refuse("a program", {"--stage": stage, "--all": all_stages, "--size": size, "-m": m, "-n": n})
+        request = ProgramRequest(
+            name=name or Path(command[0]).name if command else name or "",
+            target=tuple(command or ()),
+            selection=Selection(kernel or k, nvtx, launches),
+            collection=collection,
+            keep_report=keep_report,
+            timeout_s=timeout,
+            command=recorded,
+        )
+    else:
+        _refuse("stages", {"--kernel": kernel, "--nvtx": nvtx})
+        request = ProfileRequest(
+            stages=_stage_ids(stage, all_stages),
+            problem=problem_from(size, m, n, _size_k(k)),
+            samples=samples,
+            launches=1 if launches is None else launches,
+            collection=collection,
+            references=reference,
+            keep_report=keep_report,
+            timeout_s=timeout,
+            command=recorded,
+        )
+    if dry_run:
+        print(shlex.join(plan(request)))
+        return
+    run = _run(request, resolve_store(store, example=False))
+    _show(run, resolve_store(store, example=False), format)
+
+
+def _refuse(what: str, options: dict[str, object]) -> None:
+    """Refuse options that mean nothing for what is profiled, rather than ignore them.
+
+    Raises:
+        UsageError: Names the first of them.
+    """
+    for option, value in options.items():
+        if value not in (None, False, [], ()):
+            hint = "Stages come without a COMMAND, a program without --stage, --all and sizes."
+            raise UsageError(f"{option} does not go with {what}", hint)
+
+
+def _stage_ids(stage: list[str] | None, all_stages: bool) -> tuple[str, ...]:
+    if stage and all_stages:
+        raise UsageError("--stage and --all exclude each other")
+    if not all_stages:
+        return tuple(stage or ())
+    from ncu_lab.gpu.registry import load_stages
+
+    return tuple(load_stages())
+
+
+def _size_k(k: str | None) -> int | None:
+    """Read ``-k`` as the size it is for stages.
+
+    Raises:
+        UsageError: When it is no integer: it then was meant for a program.
+    """
+    if k is None:
+        return None
+    try:
+        return int(k)
+    except ValueError:
+        raise UsageError(
+            f"-k {k} is no size", "A kernel filter needs a program: ncu-lab profile --name NAME -k REGEX -- COMMAND"
+        ) from None
+
+
+def _run(request: ProfileRequest | ProgramRequest, store: Path) -> Run:
+    from ncu_lab.cli.progress import progress_reporter
+    from ncu_lab.workflows.profiling import ProgramRequest, profile_program, profile_stages
+
+    with progress_reporter() as report:
+        if isinstance(request, ProgramRequest):
+            run = profile_program(request, store, report)
+        else:
+            run = profile_stages(request, store, report)
+    for notice in run.meta.warnings:
+        print(f"warning: {notice.message}", file=sys.stderr)
+    return run
+
+
+def _show(run: Run, store: Path, format: Format) -> None:
+    """Print the run as ``show`` does: one stage in full, several as the ladder they make."""
+    from ncu_lab.cli.show import write_view
+    from ncu_lab.workflows.climbing import view
+
+    seen = view(run)
+    kernels = [stage for stage, row in seen.rows.items() if not row.stage.is_reference] or list(seen.rows)
+    if format is not Format.TABLE or not kernels:
+        write_view(seen, list(seen.summaries), format)
+        return
+    print()
+    if len(kernels) == 1:
+        chosen = [one for one in seen.summaries if one.stage == kernels[0] and one.role == "main"]
+        write_view(seen, chosen, format, selected=True)
+        print("\n  ncu-lab ladder     ncu-lab dashboard")
+        return
+    from ncu_lab.render.ladder import print_ladder
+    from ncu_lab.render.terminal import Terminal
+    from ncu_lab.workflows.climbing import ladder
+
+    print_ladder(ladder(store, problem=run.meta.problem, runs=[f"run:{run.meta.id}"]), Terminal(sys.stdout))
+    print(f"\n  ncu-lab show {run.meta.id}     ncu-lab dashboard")
