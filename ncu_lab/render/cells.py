@@ -30,7 +30,9 @@ def catalogue_values(summary: LaunchSummary | None) -> dict[str, Any]:
 def waits(row: Row) -> str:
     """``lg throttle 92 %``."""
     reason = row.get("waits_mostly")
-    return MISSING if reason is None else f"{reason_name(reason)} {numbers.share(row['waits_mostly_share'])}"
+    return (
+        MISSING if reason is None else f"{reason_name(reason, short=True)} {numbers.share(row['waits_mostly_share'])}"
+    )
 
 
 def load_sectors(row: Row) -> str:

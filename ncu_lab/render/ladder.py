@@ -52,11 +52,12 @@ def _roof_above(point: RooflinePoint, ladder: Ladder) -> str:
     return "fp32" if peaks.get("fp32", float("inf")) < reached else point.level
 
 
-def ladder_columns(*, mixed: bool = False) -> list[Column]:
+def ladder_columns(*, mixed: bool = False, runs: bool = False) -> list[Column]:
     """Return the columns people see; the least needed go first where space is short.
 
     Args:
         mixed: Whether unprofiled and profiled times stand side by side, so that the latter need their mark.
+        runs: Whether the rows come from several runs, so that each names its own.
     """
 
     def time(row: Row) -> str:
@@ -80,15 +81,17 @@ def ladder_columns(*, mixed: bool = False) -> list[Column]:
             priority=7,
         ),
         Column("pct_of_roof", "roof", _roof, priority=5),
-        Column("run", "run", align="left", priority=9),
+        *([Column("run", "run", align="left", priority=9)] if runs else []),
     ]
 
 
 def print_ladder(ladder: Ladder, terminal: Terminal) -> None:
     """Print the ladder, what its marks mean, what is left out and why, and what to type next."""
     terminal.line((_title(ladder), STRONG))
-    mixed = {row.time_source for row in (*ladder.rows, *ladder.references)} >= {"timings", "profiler"}
-    note_dropped(terminal, terminal.table(ladder_rows(ladder), ladder_columns(mixed=mixed)))
+    rows = (*ladder.rows, *ladder.references)
+    mixed = {row.time_source for row in rows} >= {"timings", "profiler"}
+    columns = ladder_columns(mixed=mixed, runs=len({row.run for row in rows}) > 1)
+    note_dropped(terminal, terminal.table(ladder_rows(ladder), columns))
     if mixed:
         terminal.paragraph(
             f"{PROFILED_MARK} under the profiler, as no unprofiled samples are there; not to be compared with the "

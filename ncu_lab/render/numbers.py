@@ -178,15 +178,17 @@ def ratio(value: float | None, digits: int = 3) -> str:
     return text if text == MISSING else f"{text}×"
 
 
-def percent(value: float | None, *, table: bool = False) -> str:
+def percent(value: float | None, *, table: bool = False, digits: int | None = None) -> str:
     """Write a percentage (0 to 100): ``2.4 %``, ``51 %``; in tables ``51.2 %``.
 
-    Below 10, and everywhere in tables, one decimal; else none. What is not 100 never prints as 100, and what is not 0
-    never prints as 0: both get further digits, up to six.
+    Below 10, and everywhere in tables, one decimal; else none; ``digits`` asks for significant digits instead. What is
+    not 100 never prints as 100, and what is not 0 never prints as 0: both get further digits, up to six.
     """
     if value is None or not math.isfinite(value):
         return significant(value)
     decimals = 1 if table or abs(round(value, 1)) < 10 else 0
+    if digits is not None:
+        decimals = _decimals(value, digits)
     while decimals < 6 and _rounds_away(value, decimals):
         decimals += 1
     return _with_unit(_fixed(value, decimals), "%")

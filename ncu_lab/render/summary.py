@@ -30,7 +30,9 @@ from ncu_lab.render.wording import (
 Part = str | tuple[str, str]
 
 LABEL_WIDTH = 18
-WAITS_SHOWN = 4
+WAITS_SHOWN = 3
+LEAST_SHARE = 0.05
+"""Waits below this share are not worth a place in the line; all are in the JSON."""
 
 
 def launch_row(summary: LaunchSummary) -> Row:
@@ -82,15 +84,27 @@ def print_launches(view: RunView, summaries: Sequence[LaunchSummary], terminal: 
     if len(summaries) != len(view.summaries):
         count = f"{len(summaries)} of {len(view.summaries)} launches"
     problem = [problem_words(meta.problem)] if meta.problem else []
-    terminal.line((" · ".join([meta.id, *problem, *context_words(meta.device, meta.environment), count]), STRONG))
+    terminal.paragraph(" · ".join([meta.id, *problem, *context_words(meta.device, meta.environment), count]), STRONG)
     terminal.line()
     rows = [launch_row(summary) for summary in summaries]
-    note_dropped(terminal, terminal.table(rows, launch_columns(summaries)))
+    columns = launch_columns(summaries)
+    filled = [column for column in columns if any(column.cell(row) != MISSING for row in rows)]
+    note_dropped(terminal, terminal.table(rows, filled))
+    if rows and len(filled) < len(columns):
+        absent = ", ".join(column.title for column in columns if column not in filled)
+        terminal.paragraph(f"not in this report: {absent}", MUTED)
 
 
-def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal) -> None:
-    """Print one launch: what it is, its time, use of units, waits, occupancy, accesses and place under the roofs."""
-    terminal.line((launch_title(view, summary), STRONG))
+def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, context: bool = True) -> None:
+    """Print one launch: what it is, its time, use of units, waits, occupancy, accesses and place under the roofs.
+
+    Args:
+        view: The run.
+        summary: The launch.
+        terminal: Where to print.
+        context: Whether the title names the GPU and the profiler; not below a table that has.
+    """
+    terminal.paragraph(launch_title(view, summary, context=context), STRONG)
     row = view.rows.get(summary.stage or "")
     points, roofs = view.points.get(summary.launch, ()), view.roofs.get(summary.launch, ())
     lines: list[tuple[str, list[Part]]] = [
@@ -104,6 +118,8 @@ def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal) -> N
     ]
     if row is not None and row.time_source == "timings":
         lines.insert(0, ("timed", _timed(row)))
+    if spills := summary.value("local_spill_requests"):
+        lines.append(("spills", [f"{numbers.count(spills)} requests to local memory ", _sign(False)]))
     for label, parts in lines:
         terminal.line((f"  {label:<{LABEL_WIDTH}}", MUTED), *parts)
 
@@ -120,29 +136,25 @@ def print_metrics(view: RunView, summary: LaunchSummary, terminal: Terminal) -> 
 
 
 def print_hints(view: RunView, shown: Sequence[LaunchSummary], terminal: Terminal) -> None:
-    """Say what to type next."""
-    terminal.line()
+    """Say which launch is shown, and what to type next."""
     others = [summary for summary in view.summaries if summary not in shown]
-    if any(summary.stage for summary in others):
-        choice = f"--stage {next(summary.stage for summary in others if summary.stage)}"
-    elif others:
-        choice = f"--launch {others[0].launch}"
-    else:
-        choice = ""
-    words = [f"another: {choice}"] if choice else []
-    terminal.line(("   ".join([*words, "everything: --raw", "for programs: --format json"]), MUTED))
+    choice = "--stage ID" if any(summary.stage for summary in others) else "--launch N"
+    words = [f"This is the longest launch; another: {choice}"] if others else []
+    terminal.line()
+    terminal.paragraph(" · ".join([*words, "everything: --raw", "JSON: --format json"]), MUTED)
 
 
-def launch_title(view: RunView, summary: LaunchSummary) -> str:
+def launch_title(view: RunView, summary: LaunchSummary, *, context: bool = True) -> str:
     """Name a launch and what it ran on: ``2d · 2048³ FP32 · NVIDIA H200 · ncu 2025.3.1``."""
     meta = view.run.meta
     row = view.rows.get(summary.stage or "")
-    words = [summary.stage] if summary.stage else [f"{summary.launch}", summary.function]
+    words = [summary.stage] if summary.stage else [f"launch {summary.launch}", summary.function]
     if row is not None:
         words.append(problem_words(row.problem, row.stage))
     if summary.role != "main":
         words.append(f"auxiliary kernel {summary.function}")
-    return " · ".join([*(word for word in words if word), *context_words(meta.device, meta.environment)])
+    words += context_words(meta.device, meta.environment) if context else []
+    return " · ".join(words)
 
 
 def spread_ns(samples: Sequence[float]) -> float | None:
@@ -168,25 +180,26 @@ def _timed(row: LadderRow) -> list[Part]:
 def _duration(summary: LaunchSummary) -> list[Part]:
     percents = {"SM": "sm_throughput_pct", "memory": "memory_throughput_pct", "DRAM": "dram_throughput_pct"}
     units = (f"{name} {numbers.percent(summary.value(key))}" for name, key in percents.items())
-    return [f"{numbers.duration(summary.value('duration_ns')):<10}  ", "   ".join(units)]
+    return [f"{numbers.duration(summary.value('duration_ns')):<10}   ", "   ".join(units)]
 
 
 def _waits(summary: LaunchSummary) -> list[Part]:
     if not summary.stall_cycles:
-        return [("not collected: --section WarpStateStats", MUTED)]
-    stalls = top_stalls(summary, WAITS_SHOWN)
-    return ["  ".join(f"{reason_name(reason)} {numbers.share(share)}" for reason, share in stalls)]
+        return [(not_collected(summary.readings["warp_cycles_per_instruction"]), MUTED)]
+    largest, *others = top_stalls(summary, WAITS_SHOWN)
+    told = [largest, *(one for one in others if one[1] >= LEAST_SHARE)]
+    return ["   ".join(f"{reason_name(reason)} {numbers.share(share)}" for reason, share in told)]
 
 
 def _occupancy(summary: LaunchSummary) -> list[Part]:
     achieved, possible = summary.readings["achieved_occupancy_pct"], summary.readings["theoretical_occupancy_pct"]
     if achieved.value is None and possible.value is None:
         return [(not_collected(possible), MUTED)]
-    text = f"{numbers.percent(achieved.value, table=True)} of {numbers.percent(possible.value, table=True)} possible"
+    text = f"{numbers.percent(achieved.value, digits=3)} of {numbers.percent(possible.value, digits=3)} possible"
     limits = summary.limited_by
     if possible.value == 100 or not limits:
         return [text]
-    return [f"{text:<28}  limited by {', '.join(limits)}"]
+    return [f"{text:<25}   limit: {', '.join(limits)}"]
 
 
 def _sectors(summary: LaunchSummary) -> list[Part]:
@@ -200,9 +213,9 @@ def _sectors(summary: LaunchSummary) -> list[Part]:
             continue
         ideal = summary.value(f"global_{kinds[words]}_sectors_ideal")
         good = within_ideal(reading.value, ideal)
+        parts += ["   "] if parts else []
         parts += [f"{words} {numbers.significant(reading.value)}"]
         parts += [] if ideal is None else [f" of {numbers.count(ideal)} ideal ", _sign(good)]
-        parts += ["   "]
     return parts or ["none by plain loads or stores"]
 
 
@@ -216,7 +229,8 @@ def _conflicts(summary: LaunchSummary) -> list[Part]:
     parts: list[Part] = []
     for words, reading in readings.items():
         if reading.value is not None:
-            parts += [f"{words} {numbers.ratio(reading.value)} ", _sign(within_ideal(reading.value, 1.0)), "   "]
+            parts += ["   "] if parts else []
+            parts += [f"{words} {numbers.ratio(reading.value)} ", _sign(within_ideal(reading.value, 1.0))]
     return parts or ["no shared memory"]
 
 
@@ -235,19 +249,16 @@ def _roofline(summary: LaunchSummary, points: Sequence[RooflinePoint], roofs: Se
     nearest = max(shares, key=lambda level: shares[level])
     return [
         f"{numbers.flop_rate(points[0].flop_per_s)}, {numbers.share(shares[nearest])} of the {peaks[nearest].label} "
-        f"roof, {numbers.share(points[0].flop_per_s / peaks['fp32'].per_second)} of FP32 peak"
+        f"roof, {numbers.share(points[0].flop_per_s / peaks['fp32'].per_second)} of peak"
     ]
 
 
 def _launch(summary: LaunchSummary) -> list[Part]:
-    words = [f"grid {extent(summary.grid)}", f"block {extent(summary.block)}"]
+    words = [f"{extent(summary.grid)} blocks of {extent(summary.block)}"]
     if (waves := summary.value("waves_per_sm")) is not None:
         words.append(f"{numbers.significant(waves)} waves")
     if (registers := summary.value("registers_per_thread")) is not None:
-        words.append(f"{numbers.count(registers)} registers")
+        words.append(f"{numbers.count(registers)} regs")
     if (shared := summary.value("shared_memory_per_block")) is not None:
         words.append(f"{numbers.byte_count(shared)} shared")
-    parts: list[Part] = [" · ".join(words)]
-    if spills := summary.value("local_spill_requests"):
-        parts += [f" · {numbers.count(spills)} spill requests ", _sign(False)]
-    return parts
+    return [", ".join(words)]

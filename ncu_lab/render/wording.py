@@ -19,14 +19,19 @@ _SHORT_REASONS: Mapping[str, str] = {
 DTYPES: Mapping[str, str] = {"fp32": "FP32", "tf32": "TF32", "fp16": "FP16", "bf16": "BF16"}
 
 
-def reason_name(reason: str) -> str:
-    """Name a stall reason: ``long_scoreboard`` is ``long scoreboard``."""
-    return _SHORT_REASONS.get(reason, reason.replace("_", " "))
+def reason_name(reason: str, *, short: bool = False) -> str:
+    """Name a stall reason: ``long_scoreboard`` is ``long scoreboard``, ``long scoreb.`` in the cells of tables."""
+    name = _SHORT_REASONS.get(reason, reason.replace("_", " "))
+    return name.replace("scoreboard", "scoreb.").replace("not selected", "not sel.") if short else name
 
 
 def top_stalls(summary: LaunchSummary, count: int) -> list[tuple[str, float]]:
-    """Return the largest stall reasons and their shares (0 to 1), the largest first."""
-    return sorted(summary.stalls.items(), key=lambda item: -item[1])[:count]
+    """Return the largest waits and their shares of all warp-cycles (0 to 1), the largest first.
+
+    ``selected`` is not among them: a warp that issues does not wait.
+    """
+    waits = [item for item in summary.stalls.items() if item[0] != "selected"]
+    return sorted(waits, key=lambda item: -item[1])[:count]
 
 
 def within_ideal(value: float | None, ideal: float | None) -> bool | None:
