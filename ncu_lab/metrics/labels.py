@@ -2,7 +2,8 @@
 
 Read off reports of ncu 2025.3: a report tells the label of every metric of a section's header, which is what the page
 prints. The same label may name other metrics in other sections ("Memory Throughput" is % of peak in one, byte/s in
-another). A label that is not here is kept as ``section/label``.
+another). A label that is not here is kept as ``section/label``: among them "L2 Compression Ratio" and "L2 Compression
+Success Rate", which reports of one version trace to different metrics.
 """
 
 from __future__ import annotations
@@ -69,8 +70,6 @@ DETAILS_LABELS: Mapping[str, Mapping[str, str]] = {
     "Memory Workload Analysis": {
         "L1/TEX Hit Rate": "l1tex__t_sector_hit_rate.pct",
         "L2 Compression Input Sectors": "lrc__ilc_input_sectors.sum",
-        "L2 Compression Ratio": "lts__average_gcomp_output_sector_compression_achieved_rate.ratio",
-        "L2 Compression Success Rate": "lts__average_gcomp_input_sector_success_rate.pct",
         "L2 Hit Rate": "lts__t_sector_hit_rate.pct",
         "L2 Persisting Size": "launch__persisting_l2_cache_size",
         "Local Memory Spilling Request Overhead": "derived__local_spilling_requests_pct",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Literal
@@ -14,10 +15,10 @@ MISSING = frozenset({"", "-", "n/a", "nan", "no data"})
 """What stands for a value that is not there; a ``(!)`` before it says that ncu could not compute it."""
 
 _BLANKS = "\u00a0\u202f\u2009 '\u2019"  # thousands separators that never are a decimal point
-_SHAPE = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?")
+_SHAPE = re.compile(r"[+-]?[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?")
 _GROUPED = {
-    ".": re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?"),
-    ",": re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?|\d+(?:,\d*)?"),
+    ".": re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?|[0-9]+(?:\.[0-9]*)?"),
+    ",": re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+(?:,[0-9]*)?|[0-9]+(?:,[0-9]*)?"),
 }
 
 
@@ -43,7 +44,8 @@ def parse_number(text: str, decimal: Decimal = ".") -> float | None:
     if not _GROUPED[decimal].fullmatch(mantissa.lstrip("+-")):
         return None
     plain = mantissa.replace(",", "") if decimal == "." else mantissa.replace(".", "").replace(",", ".")
-    return float(plain + mark + exponent)
+    value = float(plain + mark + exponent)
+    return value if math.isfinite(value) else None
 
 
 def decimal_point(cells: Iterable[str], where: str) -> Decimal:
@@ -91,7 +93,7 @@ def _bare(text: str) -> str | None:
     bare = text.strip()
     for blank in _BLANKS:
         if blank in bare:
-            if not re.fullmatch(rf"[+-]?\d{{1,3}}(?:{blank}\d{{3}})+(?:[.,]\d*)?", bare):
+            if not re.fullmatch(rf"[+-]?[0-9]{{1,3}}(?:{blank}[0-9]{{3}})+(?:[.,][0-9]*)?", bare):
                 return None
             bare = bare.replace(blank, "")
     return bare if _SHAPE.fullmatch(bare) else None

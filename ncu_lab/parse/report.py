@@ -40,8 +40,10 @@ _WORKLOADS = {
 _RULE_KINDS = {0: "none", 1: "ok", 2: "optimization", 3: "warning", 4: "error"}
 _SPEEDUP_SCOPES = {1: "local", 2: "global"}
 
-_LINK = re.compile(r"@(?:section:[^:@]*|sass:[^:@]*|source:[^@]*?:\d+):(?P<text>[^@]*)@|@url:(?P<url>[^:@]*):[^@]*@")
-"""Links in rule messages; only their text is kept, as ncu's own exports do."""
+_LINK = re.compile(
+    r"@(?:section:[^:@]*|sass:[^:@]*|source:[^@]*?:\d+):(?P<text>[^@]*)@|@url:(?P<words>[^:@]*):(?P<url>[^@]*)@"
+)
+"""Links in rule messages."""
 
 
 def read_report(path: Path, *, stages: Mapping[str, Stage] | None = None) -> ParsedReport:
@@ -173,7 +175,8 @@ class _Reader:
             value, text = _NAN, None
             if metric.has_value():
                 if metric.kind() == metric.ValueKind_STRING:
-                    text = words[name] = metric.as_string()
+                    if text := metric.as_string() or None:
+                        words[name] = text
                 else:
                     value = numbers[name] = metric.as_double() * factor
             names.append(name)
@@ -266,5 +269,5 @@ def _nvtx_path(action: IAction) -> tuple[str, ...]:
 
 
 def plain_message(message: str) -> str:
-    """Return a rule's message with its links replaced by their text."""
-    return _LINK.sub(lambda link: link["text"] if link["text"] is not None else link["url"], message)
+    """Return a rule's message with its links as plain text, the way ncu exports it."""
+    return _LINK.sub(lambda link: f"{link['words']} ({link['url']})" if link["url"] else link["text"], message)

@@ -28,7 +28,9 @@ def base_unit(unit: str) -> tuple[str, float]:
         name, exponent = "ns", exponent + 9
     for denominator in denominators:
         below, down = _scaled(denominator)
-        name, exponent = f"{name}/{below}", exponent - down
+        # ncu divides the value where it puts a prefix to a byte, on either side of the line: 5300 %/byte is printed as
+        # 5.3 %/Kbyte. Times it converts as one would: 1 sector/ns is 1e9 sector/s.
+        name, exponent = f"{name}/{below}", exponent + (down if below == "byte" else -down)
     # Older versions spell a frequency as what it is: cycles by time.
     return ("hz" if name == "cycle/s" else name), 10.0**exponent
 

@@ -1,0 +1,181 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ncu_lab import metrics
+from ncu_lab.errors import InputError
+from ncu_lab.model import INSTANCE_COLUMNS, LAUNCH_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, ParsedReport
+from ncu_lab.parse.report import plain_message, read_report
+
+Golden = Callable[[str], Path]
+Parsed = Callable[[str], ParsedReport]
+
+
+@pytest.fixture(scope="session")
+def full(parsed: Parsed) -> ParsedReport:
+    return parsed("ladder-full.ncu-rep")
+
+
+@pytest.fixture(scope="session")
+def cupy(parsed: Parsed) -> ParsedReport:
+    return parsed("cupy-nvtx.ncu-rep")
+
+
+def test_tables_have_the_columns_of_the_model(full: ParsedReport) -> None:
+    tables = {
+        "launches": LAUNCH_COLUMNS,
+        "metrics": METRIC_COLUMNS,
+        "instances": INSTANCE_COLUMNS,
+        "rules": RULE_COLUMNS,
+    }
+    for name, columns in tables.items():
+        frame = getattr(full, name)
+        assert {column: str(kind) for column, kind in frame.dtypes.items()} == dict(columns), name
+    assert [len(getattr(full, name)) for name in tables] == [12, 26_916, 282_833, 174]
+
+
+def test_a_launch_is_identified(full: ParsedReport) -> None:
+    first = full.launches.iloc[0].to_dict()
+    assert first == {
+        "launch": 0,
+        "stage": None,
+        "kernel": "sgemm_naive(int, int, int, float, const float *, const float *, float, float *)",
+        "function": "sgemm_naive",
+        "mangled": "_Z11sgemm_naiveiiifPKfS0_fPf",
+        "grid_x": 16, "grid_y": 16, "grid_z": 1,
+        "block_x": 32, "block_y": 32, "block_z": 1,
+        "stream": "7", "context": "1", "process": "ladder (1023)", "device": "0",
+        "nvtx": [], "workload": "kernel", "execution": 0, "role": "main",
+    }  # fmt: skip
+
+
+def test_nvtx_ranges_and_executions(cupy: ParsedReport) -> None:
+    assert cupy.launches["nvtx"].tolist() == [["ncu-lab:saxpy"]] * 3
+    assert cupy.launches["execution"].tolist() == [0, 1, 2]
+    # The range is another tool's: only "ncu-lab/<stage>" names a stage.
+    assert cupy.launches["stage"].tolist() == [None] * 3
+
+
+def test_values_are_in_base_units(full: ParsedReport) -> None:
+    first = full.metrics[full.metrics["launch"] == 0].set_index("metric")
+    duration, throughput = first.loc["gpu__time_duration.sum"], first.loc["dram__bytes_read.sum.per_second"]
+    assert (duration["unit"], throughput["unit"]) == ("ns", "byte/s")
+    read = metrics.read_all(first["value"].get)
+    assert read["duration_ns"].value == pytest.approx(557e3, rel=0.01)  # 556.6 us in the exports
+    assert read["registers_per_thread"].value == 32
+    # 2 * 512^3 operations, within what ncu-facts tells of counters against shapes
+    assert read["flop"].value == pytest.approx(2 * 512**3, rel=0.007)
+
+
+def test_missing_is_nan_and_words_are_text(full: ParsedReport) -> None:
+    first = full.metrics[full.metrics["launch"] == 0].set_index("metric")
+    only_instances = first.loc["LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed"]
+    assert np.isnan(only_instances["value"])
+    assert only_instances["text"] is None
+    name = first.loc["device__attribute_display_name"]
+    assert np.isnan(name["value"])
+    assert name["text"] == "NVIDIA H200"
+
+
+def test_instances_know_their_instruction_and_line(full: ParsedReport) -> None:
+    frame = full.instances
+    executed = frame[(frame["launch"] == 0) & (frame["metric"] == "inst_executed")]
+    assert set(executed["kind"]) == {"pc"}
+    assert len(executed) == 206
+    first = executed.iloc[0]
+    assert (first["sass"], first["file"], first["line"]) == ("LDC R1, c[0x0][0x28]", "/tmp/lab/ladder.cu", 15)
+    assert executed["correlation"].is_monotonic_increasing
+    assert executed["sass"].notna().all()
+    total = full.metrics[(full.metrics["launch"] == 0) & (full.metrics["metric"] == "inst_executed")]["value"].item()
+    assert executed["value"].sum() == total
+
+
+def test_instances_by_index_time_and_name(full: ParsedReport) -> None:
+    frame = full.instances[full.instances["launch"] == 0]
+
+    def instances(metric: str) -> Any:
+        return frame[frame["metric"] == metric]
+
+    occupancy = instances("launch__occupancy_per_block_size")
+    assert set(occupancy["kind"]) == {"index"}
+    assert occupancy["correlation"].tolist()[:3] == [1, 16, 32]
+    assert occupancy["sass"].isna().all()
+    assert occupancy["line"].isna().all()
+    line = instances("TPC.TriageCompute.sm__cycles_active.avg")
+    assert set(line["kind"]) == {"time"}
+    assert len(line) == 548
+    opcodes = instances("sass__inst_executed_per_opcode")
+    assert set(opcodes["kind"]) == {"name"}
+    assert opcodes["label"].tolist()[0] == "LDG"
+    assert opcodes["correlation"].tolist() == list(range(18))
+    words = instances("launch__func_cache_config")
+    assert words["text"].tolist() == ["CachePreferNone"]
+    assert words["value"].isna().all()
+
+
+def test_device_and_environment(full: ParsedReport) -> None:
+    device = full.device
+    assert device is not None
+    assert (device.name, device.compute_capability, device.sm_count) == ("NVIDIA H200", (9, 0), 132)
+    assert (device.memory_bytes, device.l2_bytes, device.max_sm_clock_hz) == (150109880320, 62914560, 1.98e9)
+    assert device.attributes["max_warps_per_multiprocessor"] == 64
+    environment = full.environment
+    assert (environment.ncu, environment.cuda, environment.driver) == ("2025.3.1", "13.0", None)
+    assert (environment.clock_control, environment.cache_control, environment.sections) == (
+        "none",
+        "all",
+        ("set:full",),
+    )
+
+
+def test_a_cut_report_gives_what_is_whole_and_says_so(golden: Golden, tmp_path: Path) -> None:
+    whole = golden("cupy-nvtx.ncu-rep").read_bytes()
+    cut = tmp_path / "cut.ncu-rep"
+    cut.write_bytes(whole[:-10])
+    report = read_report(cut)
+    assert len(report.launches) == 2
+    assert (report.metrics.groupby("launch").size() == 625).all()
+    (notice,) = report.notices
+    assert notice.code == "damaged"
+    assert f"(byte {len(whole) - 10} of {len(whole)}): 2 results are readable, at least 1 lost" in notice.message
+
+
+def test_trailing_bytes_lose_nothing(golden: Golden, tmp_path: Path) -> None:
+    longer = tmp_path / "longer.ncu-rep"
+    longer.write_bytes(golden("cupy-nvtx.ncu-rep").read_bytes() + b"abc")
+    report = read_report(longer)
+    assert len(report.launches) == 3
+    assert len(report.metrics) == 3 * 625
+    assert [notice.code for notice in report.notices] == ["damaged"]
+
+
+def test_nothing_readable_is_an_error(golden: Golden, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.ncu-rep"
+    cut.write_bytes(golden("cupy-nvtx.ncu-rep").read_bytes()[:20_000])
+    with pytest.raises(InputError, match="no result is readable; the header of the block at byte 5970 reaches beyond"):
+        read_report(cut)
+
+
+def test_a_report_without_results_is_an_error(tmp_path: Path) -> None:
+    empty = tmp_path / "none.ncu-rep"
+    empty.write_bytes(b"NVR\0\x02\0\0\0\x08\x07")
+    with pytest.raises(InputError, match="holds no results"):
+        read_report(empty)
+
+
+@pytest.mark.parametrize(
+    ("message", "plain"),
+    [
+        ("no link", "no link"),
+        ("See @section:SchedulerStats:Scheduler Statistics@ now", "See Scheduler Statistics now"),
+        ("the @url:Guide:https://docs.nvidia.com/x#y@ tells", "the Guide (https://docs.nvidia.com/x#y) tells"),
+        ("at @source:/tmp/a.cu:12:line 12@", "at line 12"),
+        ("at @sass:0x10:LDG@", "at LDG"),
+        ("mail a@b.c and d@e.f", "mail a@b.c and d@e.f"),
+    ],
+)
+def test_links_in_messages(message: str, plain: str) -> None:
+    assert plain_message(message) == plain
