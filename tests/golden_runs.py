@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from builders import PROBLEM, STAGES, golden_counters
+
 from ncu_lab.model import (
     INSTANCE_COLUMNS,
     LAUNCH_COLUMNS,
