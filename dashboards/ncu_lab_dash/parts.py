@@ -8,6 +8,7 @@ from typing import Any
 from dash import dcc, html
 
 from ncu_lab.metrics import STALL_FAMILIES
+from ncu_lab.render.numbers import THIN
 from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_colour, stall_family, stall_label
 
 
@@ -60,10 +61,12 @@ def card_head(title_id: str, note: Any, controls: Sequence[Any] = ()) -> html.Di
     )
 
 
-def table_view(component_id: str) -> html.Details:
-    """Return the closed table under a figure."""
+def table_view(component_id: str, details_id: str) -> html.Details:
+    """Return the table under a figure, closed at first."""
     return html.Details(
-        [html.Summary("Values as a table"), html.Div(id=component_id, className="table-scroll")], className="table-view"
+        [html.Summary("Values as a table"), html.Div(id=component_id, className="table-scroll")],
+        id=details_id,
+        className="table-view",
     )
 
 
@@ -98,6 +101,11 @@ def stall_legend(reasons: Sequence[str], theme: Theme) -> list[html.Div]:
 
 def _key(label: str, colour: str) -> html.Span:
     return html.Span([html.I(className="swatch", style={"background": colour}), label], className="key")
+
+
+def unbroken(text: str) -> str:
+    """Keep numbers and units on one line: a browser may break a line at a thin space, not at a narrow no-break one."""
+    return text.replace(THIN, "\u202f")
 
 
 def code(text: str) -> html.Pre:

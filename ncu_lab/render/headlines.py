@@ -142,14 +142,14 @@ def not_collected(ladder: Ladder) -> list[str]:
     """Return, per quantity of the page, which stages lack it and the section that would bring it."""
     rows = (*ladder.rows, *ladder.references)
     lacking = {
-        "stalls": ("warp_cycles_per_instruction", [row for row in rows if not row.summary or not row.summary.stalls]),
-        "sectors per request": ("global_load_sectors_per_request", [row for row in rows if _lacks_sectors(row)]),
-        "bank conflicts": ("shared_load_wavefronts_over_ideal", [row for row in rows if _lacks_conflicts(row)]),
-        "occupancy": ("achieved_occupancy_pct", [row for row in rows if _lacks(row, "achieved_occupancy_pct")]),
+        "Stalls": ("warp_cycles_per_instruction", [row for row in rows if not row.summary or not row.summary.stalls]),
+        "Sectors per request": ("global_load_sectors_per_request", [row for row in rows if _lacks_sectors(row)]),
+        "Bank conflicts": ("shared_load_wavefronts_over_ideal", [row for row in rows if _lacks_conflicts(row)]),
+        "Occupancy": ("achieved_occupancy_pct", [row for row in rows if _lacks(row, "achieved_occupancy_pct")]),
     }
     return [
-        f"{what} of {', '.join(row.stage.id for row in found)}: not collected "
-        f"(ncu-lab profile --section {METRICS[key].section})"
+        f"{what} of {', '.join(row.stage.id for row in found)}: not collected; "
+        f"profile with --section {METRICS[key].section}."
         for what, (key, found) in lacking.items()
         if found
     ]

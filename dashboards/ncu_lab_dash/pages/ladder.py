@@ -11,12 +11,12 @@ from ncu_lab.errors import NcuLabError
 from ncu_lab.model import Ladder
 from ncu_lab.render import headlines
 from ncu_lab.render.figures import matrix, roofline, speed
-from ncu_lab.render.figures.rows import ROW_PX, place_rows
+from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
 from ncu_lab.render.palette import THEMES, Theme, ThemeName
 from ncu_lab_dash import ids, words
 from ncu_lab_dash.data import LadderData, problem_key
-from ncu_lab_dash.parts import aria, card, card_head, code, graph, segmented, stall_legend, table, table_view
+from ncu_lab_dash.parts import aria, card, card_head, code, graph, segmented, stall_legend, table, table_view, unbroken
 from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, reconcile
 
 NARROW_PX = 700
@@ -35,6 +35,11 @@ PANEL_TITLES: Mapping[matrix.PanelName, str] = {
     "occupancy": "Occupancy",
 }
 
+_ORDER_NOTES: Mapping[Sort, str] = {
+    "ladder": "Read along a stage, down a metric. In ladder order.",
+    "duration": "Read along a stage, down a metric. Slowest first.",
+}
+
 Screen = Mapping[str, Any]
 
 _SHOWN = (Input(ids.VERSION, "data"), Input(ids.PROBLEM, "value"), Input(ids.DEVICE, "value"))
@@ -43,6 +48,7 @@ _SHOWN = (Input(ids.VERSION, "data"), Input(ids.PROBLEM, "value"), Input(ids.DEV
 
 def layout() -> html.Main:
     """Return the page before anything was read: cards in their final places, figures still empty."""
+    panels = segmented(ids.PANEL, "Panel", list(PANEL_TITLES.items()), "duration")
     return html.Main(
         [
             html.H1(id=ids.HEADING),
@@ -55,7 +61,14 @@ def layout() -> html.Main:
                 className="controls choice",
             ),
             html.Div(id=ids.EMPTY),
-            html.Div([_matrix_card(), html.Div([_roofline_card(), _speed_card()], className="columns")], id="cards"),
+            html.Div(
+                [
+                    html.Div(panels, className="narrow-only"),
+                    _matrix_card(),
+                    html.Div([_roofline_card(), _speed_card()], className="columns"),
+                ],
+                id=ids.CARDS,
+            ),
             html.Div(id=ids.NOTICES, className="muted notices"),
         ],
         id=ids.PAGE,
@@ -74,14 +87,13 @@ def _matrix_card() -> html.Section:
     return card(
         [
             card_head(ids.MATRIX_TITLE, html.Span(id=ids.MATRIX_NOTE), controls),
-            html.Div(segmented(ids.PANEL, "Panel", list(PANEL_TITLES.items()), "duration"), className="narrow-only"),
             html.Div(id=ids.MATRIX_LEGEND, className="legend"),
             html.Div(
                 [graph(ids.MATRIX), html.Div(rows, id=ids.MATRIX_ROWS, role="group", **aria(label="Stages"))],
                 className="figure-with-rows",
             ),
             html.Div(id=ids.MATRIX_FOOT, className="card-foot muted"),
-            table_view(ids.MATRIX_TABLE),
+            table_view(ids.MATRIX_TABLE, ids.MATRIX_DETAILS),
         ]
     )
 
@@ -94,7 +106,7 @@ def _roofline_card() -> html.Section:
             card_head(ids.ROOFLINE_TITLE, note, [levels]),
             graph(ids.ROOFLINE),
             html.Div(id=ids.ROOFLINE_FOOT, className="card-foot muted"),
-            table_view(ids.ROOFLINE_TABLE),
+            table_view(ids.ROOFLINE_TABLE, ids.ROOFLINE_DETAILS),
         ]
     )
 
@@ -132,13 +144,13 @@ def theme_of(chosen: ThemeName | None, screen: Screen | None) -> Theme:
 
 def empty_state(error: NcuLabError, any_runs: bool) -> html.Div:
     """Return what stands in place of the cards when there is no ladder: why, and what to type."""
-    why = [html.P(text) for text in (error.message, error.hint) if text]
     if any_runs:
+        why = [html.P(text) for text in (error.message, error.hint) if text]
         return html.Div([html.H2("No ladder matches this address"), *why], className="card empty")
     return html.Div(
         [
             html.H2("No ladder to show yet"),
-            *why,
+            html.P(f"{error.message}."),
             html.P("Look at a real one first, or make your own:"),
             code("ncu-lab dashboard --example\nncu-lab profile --all"),
             html.P("This page shows a new run as soon as it is stored.", className="muted"),
@@ -173,6 +185,7 @@ def register(app: Dash, data: LadderData) -> None:
     _register_view(app)
     _register_choices(app, data)
     _register_figures(app, data)
+    _register_narrow(app)
     _register_words(app, data)
 
 
@@ -302,6 +315,13 @@ def _register_figures(app: Dash, data: LadderData) -> None:
         return speed.speed_bars(ladder, theme_of(chosen, screen), column_width(screen), selected=stage)
 
 
+def _register_narrow(app: Dash) -> None:
+    @app.callback(Output(ids.ROOFLINE_DETAILS, "open"), Input(ids.SCREEN, "data"))
+    def open_table(screen: Screen | None) -> bool:
+        # Without its rail the figure has numbers only: the table names them.
+        return screen is not None and column_width(screen) < roofline.RAIL_FROM_PX
+
+
 def _register_words(app: Dash, data: LadderData) -> None:
     @app.callback(
         Output(ids.PAGE, "className"),
@@ -318,11 +338,12 @@ def _register_words(app: Dash, data: LadderData) -> None:
         except NcuLabError as error:
             return "is-empty", empty_state(error, _any_runs(data)), [], "Ladder", "", ""
         context = [
-            html.Span([html.B(strong), " " if strong and plain else "", plain])
+            html.Span([html.B(unbroken(strong)), " " if strong and plain else "", unbroken(plain)])
             for strong, plain in words.context_items(ladder)
         ]
         lead = headlines.waits_sentence(ladder)
-        return "", None, context, headlines.ladder_headline(ladder), lead, headlines.speed_headline(ladder)
+        heading, speed_title = headlines.ladder_headline(ladder), headlines.speed_headline(ladder)
+        return "", None, context, unbroken(heading), unbroken(lead), unbroken(speed_title)
 
     @app.callback(
         Output(ids.MATRIX_TITLE, "children"),
@@ -331,24 +352,25 @@ def _register_words(app: Dash, data: LadderData) -> None:
         Output(ids.MATRIX_FOOT, "children"),
         Output(ids.MATRIX_TABLE, "children"),
         *_SHOWN,
+        Input(ids.SORT, "value"),
         Input(ids.SCALE, "value"),
         Input(ids.PANEL, "value"),
         Input(ids.THEME, "data"),
         Input(ids.SCREEN, "data"),
     )
     def write_matrix(
-        _: Any, problem: Any, device: Any, scale: Any, panel: Any, chosen: Any, screen: Screen | None
+        _: Any, problem: Any, device: Any, sort: Any, scale: Any, panel: Any, chosen: Any, screen: Screen | None
     ) -> Any:
         ladder = _ladder(data, problem, device)
         if ladder is None or screen is None:
             return [no_update] * 5
         legend = stall_legend(legend_reasons(ladder), theme_of(chosen, screen))
-        title, note = headlines.matrix_headline(ladder), "Read along a stage, down a metric. Ladder order."
+        title, note = headlines.matrix_headline(ladder), _ORDER_NOTES[sort]
         if is_narrow(screen):
             title, note = matrix.PANELS[panel].title, matrix.panel_note(panel, scale)
             legend = legend if panel == "stalls" else []
-        foot = [html.P(words.MATRIX_FOOT), *(html.P(line) for line in headlines.not_collected(ladder))]
-        return title, note, legend, foot, table(*words.matrix_table(ladder))
+        foot = [html.P(unbroken(words.MATRIX_FOOT)), *(html.P(line) for line in headlines.not_collected(ladder))]
+        return unbroken(title), note, legend, foot, table(*words.matrix_table(ladder))
 
     @app.callback(
         Output(ids.ROOFLINE_TITLE, "children"),
@@ -362,7 +384,7 @@ def _register_words(app: Dash, data: LadderData) -> None:
         if ladder is None:
             return [no_update] * 3
         title, foot = headlines.roofline_headline(ladder, level), words.roofline_foot(ladder, level)
-        return title, foot, table(*words.roofline_table(ladder, level))
+        return unbroken(title), unbroken(foot), table(*words.roofline_table(ladder, level))
 
 
 def _any_runs(data: LadderData) -> bool:

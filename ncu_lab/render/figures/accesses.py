@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 from ncu_lab.metrics import METRICS, Reading
 from ncu_lab.model import LadderRow
 from ncu_lab.render import numbers
-from ncu_lab.render.figures.canvas import Canvas, Panel, log_range
+from ncu_lab.render.figures.canvas import Canvas, Panel, log_range, spaced
 from ncu_lab.render.figures.rows import PlacedRow, Rows
 from ncu_lab.render.figures.text import SMALL, plain, text_width
 
@@ -92,7 +93,7 @@ def draw_sectors(canvas: Canvas, panel: Panel, rows: Rows) -> None:
     low, high = min([1.0, *values]), max([32.0, *values])
     axis = log_range(low, high, panel.width, 4, _label_room(marks, _sector_text) + 8)
     ticks = [(float(2**power), str(2**power)) for power in range(6)]
-    canvas.x_axis(panel, axis, ticks, "log")
+    canvas.x_axis(panel, axis, spaced(ticks, math.log10(2) / (axis[1] - axis[0]) * panel.width), "log")
     for placed in rows.placed:
         readings = [sector_reading(placed.row, access) for access in _OFFSET]
         if _not_collected(readings):

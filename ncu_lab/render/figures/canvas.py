@@ -99,14 +99,34 @@ class Canvas:
         self.words(panel, y, text, px=panel.width + 6)
 
     def mark_label(
-        self, panel: Panel, x: float, y: float, html: str, *, shift: float, log: bool, size: int = SMALL
+        self,
+        panel: Panel,
+        x: float,
+        y: float,
+        html: str,
+        *,
+        shift: float,
+        log: bool,
+        size: int = SMALL,
+        over: str | None = None,
     ) -> None:
-        """Write a label beside a mark, ``shift`` px right of it; a log annotation takes log10 coordinates."""
+        """Write a label beside a mark.
+
+        Args:
+            panel: Where the mark is.
+            x: The mark's value; a log annotation takes log10 coordinates, which is done here.
+            y: The mark's row.
+            html: The label, already escaped.
+            shift: How many px right of the mark.
+            log: Whether the panel's axis is logarithmic.
+            size: Size of the text in px.
+            over: Colour of the ground, where the label may cross a line.
+        """
         self.annotations.append(
             {
                 "xref": panel.x, "x": math.log10(x) if log else x, "xanchor": "left", "xshift": shift,
-                "yref": "y", "y": y, "yanchor": "middle", "text": html, "showarrow": False,
-                "font": {"size": size, "color": self.theme.text},
+                "yref": "y", "y": y, "yanchor": "middle", "text": html, "showarrow": False, "borderpad": 1,
+                "font": {"size": size, "color": self.theme.text}, "bgcolor": over or "rgba(0,0,0,0)",
             }
         )  # fmt: skip
 
@@ -164,6 +184,23 @@ class Canvas:
                 **layout,
             },
         )
+
+
+def spaced(ticks: Sequence[tuple[float, str]], px_apart: float) -> list[tuple[float, str]]:
+    """Return every n-th of evenly spaced ticks, so that their labels do not touch.
+
+    Args:
+        ticks: Value and label.
+        px_apart: Px from one tick to the next.
+    """
+    widest = max((text_width(text, SMALL) for _, text in ticks), default=0.0) + 8
+    return list(ticks[:: max(1, math.ceil(widest / max(px_apart, 1.0)))])
+
+
+def round_ticks(most: float) -> list[float]:
+    """Return round ticks from zero up to ``most``: at most five."""
+    step = next(size * 10.0**power for power in range(-9, 10) for size in (1, 2, 5) if most / (size * 10.0**power) <= 4)
+    return [step * index for index in range(5) if step * index <= most * 1.001]
 
 
 def log_range(low: float, high: float, width: float, left_pad: float, right_pad: float) -> tuple[float, float]:

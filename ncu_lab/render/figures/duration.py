@@ -6,7 +6,7 @@ import math
 
 from ncu_lab.model import Ladder, LadderRow
 from ncu_lab.render import numbers
-from ncu_lab.render.figures.canvas import Canvas, Panel
+from ncu_lab.render.figures.canvas import Canvas, Panel, spaced
 from ncu_lab.render.figures.rows import PlacedRow, Rows
 from ncu_lab.render.figures.text import SIZE, plain, text_width
 
@@ -48,7 +48,9 @@ def draw(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder) -> None:
         if not placed.row.median_ns:
             canvas.missing_cell(panel, placed.y, "SpeedOfLight")
     axis = _axis_range(timed, panel.width)
-    canvas.x_axis(panel, axis, _decades(*axis), "log")
+    ticks = _decades(*axis)
+    px_apart = panel.width * (math.log10(ticks[1][0] / ticks[0][0]) if len(ticks) > 1 else 1.0) / (axis[1] - axis[0])
+    canvas.x_axis(panel, axis, spaced(ticks, px_apart), "log")
     _reference_line(canvas, panel, rows, ladder)
     _stems(canvas, panel, [placed for placed, _ in timed])
     for name, chosen, symbol in (

@@ -45,7 +45,7 @@ PANELS: Mapping[PanelName, PanelSpec] = {
     "stalls": PanelSpec("What the warps wait for", "% of warp-cycles · right: cycles per issued instruction", 0.42, 44),
     "sectors": PanelSpec("Sectors / request", "● loads ◇ stores | ideal", 0.13, 0),
     "conflicts": PanelSpec("Bank conflicts", "÷ conflict-free", 0.12, 0),
-    "occupancy": PanelSpec("Occupancy", "achieved | max · registers", 0.085, 62),
+    "occupancy": PanelSpec("Occupancy", "achieved | max · regs", 0.085, 62),
 }
 
 
@@ -152,10 +152,10 @@ def finish(
     """
     theme = canvas.theme
     chosen = rows.find(selected)
-    if rows.first_reference_y is not None:
-        _band(canvas, rows.first_reference_y - 0.5, rows.bottom, left / plot, theme.shade)
     if chosen is not None:
         _band(canvas, chosen.y - 0.5, chosen.y + 0.5, left / plot, theme.selection)
+    if rows.first_reference_y is not None:
+        _band(canvas, rows.first_reference_y - 0.5, rows.bottom, left / plot, theme.shade)
     for y in range(rows.count - 1):
         canvas.shapes.append(
             {
@@ -192,9 +192,11 @@ def finish(
 
 
 def _band(canvas: Canvas, y0: float, y1: float, left: float, colour: str) -> None:
-    canvas.shapes.append(
+    """Put a band behind everything drawn so far."""
+    canvas.shapes.insert(
+        0,
         {
             "type": "rect", "layer": "below", "xref": "paper", "x0": -left, "x1": 1, "yref": "y", "y0": y0, "y1": y1,
             "fillcolor": colour, "line": {"width": 0},
-        }
+        },
     )  # fmt: skip

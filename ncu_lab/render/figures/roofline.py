@@ -34,7 +34,8 @@ _LEFT_PX, _TOP_PX, _BOTTOM_PX = 58, 26, 48
 _RAIL_ROW_PX = 17
 _LEADER_PX = 34
 _NUMBERED_PX, _DOT_PX = 19, 8
-_RAIL_FROM_PX = 560
+_SLOPE_ARROW_PX = (40, 34)
+RAIL_FROM_PX = 560
 """Narrower figures have no rail; the table below them names the numbers."""
 
 _TERA = 1e12
@@ -97,17 +98,17 @@ def roofline(
     memory, compute = roofs.get(level), roofs.get("fp32")
     if not entries or memory is None or compute is None:
         return _not_collected(canvas, level)
-    rail = _rail_px(entries) if width >= _RAIL_FROM_PX else 8
+    rail = _rail_px(entries) if width >= RAIL_FROM_PX else 8
     frame = _frame(entries, memory, compute, width - _LEFT_PX - rail)
     panel = Panel(1, 0.0, frame.width, frame.width)
     _roof(canvas, panel, frame, memory, compute)
     marks = _marks(ladder, entries, frame)
     _path(canvas, panel, frame, marks)
     _points(canvas, panel, marks, selected)
-    if width >= _RAIL_FROM_PX:
+    if width >= RAIL_FROM_PX:
         _rail(canvas, frame, marks, selected)
     canvas.x_axis(panel, frame.x, _ticks(frame.x), "log")
-    canvas.axes["xaxis"]["title"] = _title(theme, f"FLOP per byte: {BYTES_ARE[level]}")
+    canvas.axes["xaxis"]["title"] = _title(theme, f"FLOP per byte, {LEVEL_LABELS[level]} (log)")
     y_axis: dict[str, Any] = {
         "type": "log", "range": list(frame.y), "tickvals": [value * _TERA for value, _ in _ticks(_in_tera(frame.y))],
         "ticktext": [text for _, text in _ticks(_in_tera(frame.y))], "gridcolor": theme.grid, "zeroline": False,
@@ -171,13 +172,29 @@ def _roof(canvas: Canvas, panel: Panel, frame: _Frame, memory: Roof, compute: Ro
             "text": f"{plain(compute.label)}  {numbers.flop_rate(compute.per_second)}",
         }
     )  # fmt: skip
-    foot = max(math.log10(ridge) * 0.5 + frame.x[0] * 0.5, frame.y[0] - math.log10(memory.per_second))
+    _slope_label(canvas, frame, memory, ridge)
+
+
+def _slope_label(canvas: Canvas, frame: _Frame, memory: Roof, ridge: float) -> None:
+    """Name the sloped roof: left of it, or above the compute roof where the slope is too near to the y axis."""
+    words = (plain(memory.label), numbers.byte_rate(memory.per_second))
+    ax, ay = _SLOPE_ARROW_PX
+    room = max(text_width(text, SMALL) for text in words) + ax + 8
+    start = max(frame.x[0], frame.y[0] - math.log10(memory.per_second))
+    clear = frame.x[0] + room / frame.width * (frame.x[1] - frame.x[0])
+    foot = max((start + math.log10(ridge)) / 2, clear)
+    leftwards = foot < math.log10(ridge)
+    if not leftwards:
+        foot, ax = (frame.x[0] + math.log10(ridge)) / 2, -ax // 2
+        below_flat = (math.log10(ridge) - foot) / (frame.y[1] - frame.y[0]) * frame.height
+        ay = round(below_flat) + 14
     canvas.annotations.append(
         {
-            "xref": "x", "x": foot, "yref": "y", "y": foot + math.log10(memory.per_second), "ax": -46, "ay": -40,
-            "showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": canvas.theme.neutral_2, "align": "right",
-            "xanchor": "right", "font": {"size": SMALL, "color": canvas.theme.muted},
-            "text": f"{plain(memory.label)}<br>{numbers.byte_rate(memory.per_second)}",
+            "xref": "x", "x": foot, "yref": "y", "y": foot + math.log10(memory.per_second),
+            "ax": -ax, "ay": -ay, "showarrow": True, "arrowhead": 0, "arrowwidth": 1,
+            "xanchor": "right" if leftwards else "left", "align": "right", "arrowcolor": canvas.theme.neutral_2,
+            "text": "<br>".join(words) if leftwards else "  ".join(words),
+            "font": {"size": SMALL, "color": canvas.theme.muted},
         }
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from ncu_lab.model import Ladder, LadderRow
 from ncu_lab.render import numbers
-from ncu_lab.render.figures.canvas import Canvas, Panel
+from ncu_lab.render.figures.canvas import Canvas, Panel, round_ticks
 from ncu_lab.render.figures.duration import time_hover
 from ncu_lab.render.figures.matrix import PANEL_TOP_PX, finish, names_px
 from ncu_lab.render.figures.rows import Rows, place_rows
@@ -53,7 +53,9 @@ def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None
     most = max((speed for _, speed in fast), default=_TERA)
     room = max((text_width(text, SMALL) for text in labels.values()), default=0.0) + 12
     top = most / _TERA / max(0.3, 1 - room / panel.width)
-    canvas.x_axis(panel, [0.0, top], [(tick, numbers.significant(tick, 1)) for tick in _ticks(most / _TERA)], "linear")
+    canvas.x_axis(
+        panel, [0.0, top], [(tick, numbers.significant(tick, 1)) for tick in round_ticks(most / _TERA)], "linear"
+    )
     canvas.bars(
         panel,
         "speed",
@@ -70,7 +72,10 @@ def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None
     )
     _reference_line(canvas, panel, rows, ladder)
     for placed, speed in fast:
-        canvas.mark_label(panel, speed / _TERA, placed.y, plain(labels[placed.id]), shift=6, log=False)
+        ground = (
+            theme.selection if placed.id == selected else theme.shade if placed.row.stage.is_reference else theme.card
+        )
+        canvas.mark_label(panel, speed / _TERA, placed.y, plain(labels[placed.id]), shift=5, log=False, over=ground)
     for placed in rows.placed:
         if not placed.row.flop_per_s:
             canvas.missing_cell(panel, placed.y, "SpeedOfLight")
@@ -107,12 +112,6 @@ def _reference_line(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder) ->
             y=[-0.5, rows.bottom],
             line={"color": canvas.theme.text, "width": 1, "dash": "dot"},
         )
-
-
-def _ticks(most: float) -> list[float]:
-    """Return round ticks from zero: at most five."""
-    step = next(size * 10.0**power for power in range(-6, 7) for size in (1, 2, 5) if most / (size * 10.0**power) <= 4)
-    return [step * index for index in range(5) if step * index <= most * 1.001]
 
 
 def _x_title(theme: Theme) -> dict[str, Any]:

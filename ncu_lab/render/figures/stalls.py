@@ -7,7 +7,7 @@ from typing import Literal
 from ncu_lab.metrics import METRICS, STALL_ORDER, stall_metric
 from ncu_lab.model import Ladder
 from ncu_lab.render import numbers
-from ncu_lab.render.figures.canvas import Canvas, Panel
+from ncu_lab.render.figures.canvas import Canvas, Panel, round_ticks
 from ncu_lab.render.figures.rows import PlacedRow, Rows
 from ncu_lab.render.figures.text import SMALL, plain, text_width
 from ncu_lab.render.palette import stall_colour, stall_label, text_on
@@ -19,6 +19,7 @@ LEGEND_SHARE = 0.04
 
 _BAR = 0.74
 _PAD_PX = 6
+_LEAST_GAP_PX = 4
 
 
 def reasons_shown(ladder: Ladder) -> list[str]:
@@ -55,6 +56,8 @@ def draw(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder, scale: Scale 
     for reason in reasons_shown(ladder):
         members = [placed for placed in stacked if reason in _cycles(placed)]
         values = [_value(placed, reason, scale) for placed in members]
+        # The gap is drawn over the bar's edges: it would wipe out a bar that is hardly wider.
+        gaps = [1 if value * px_per_unit >= _LEAST_GAP_PX else 0 for value in values]
         colour = stall_colour(reason, canvas.theme)
         canvas.bars(
             panel,
@@ -71,7 +74,7 @@ def draw(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder, scale: Scale 
             textangle=0,
             constraintext="none",
             textfont={"size": SMALL, "color": text_on(colour)},
-            marker={"color": colour, "line": {"width": 1, "color": canvas.theme.card}},
+            marker={"color": colour, "line": {"width": gaps, "color": canvas.theme.card}},
         )
     for placed in stacked:
         text = numbers.significant(totals[placed.id])
@@ -111,4 +114,4 @@ def _hover(placed: PlacedRow, reason: str) -> str:
 def _ticks(most: float, scale: Scale) -> list[tuple[float, str]]:
     if scale == "share":
         return [(0, "0"), (25, "25"), (50, "50"), (75, "75"), (100, numbers.percent(100))]
-    return [(most * quarter / 4, numbers.significant(most * quarter / 4)) for quarter in range(5)]
+    return [(tick, numbers.significant(tick, 1)) for tick in round_ticks(most)]
