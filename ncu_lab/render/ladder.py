@@ -87,7 +87,7 @@ def ladder_columns(*, mixed: bool = False, runs: bool = False) -> list[Column]:
 
 def print_ladder(ladder: Ladder, terminal: Terminal) -> None:
     """Print the ladder, what its marks mean, what is left out and why, and what to type next."""
-    terminal.line((_title(ladder), STRONG))
+    terminal.paragraph(_title(ladder), STRONG)
     rows = (*ladder.rows, *ladder.references)
     mixed = {row.time_source for row in rows} >= {"timings", "profiler"}
     columns = ladder_columns(mixed=mixed, runs=len({row.run for row in rows}) > 1)
@@ -118,7 +118,7 @@ def _title(ladder: Ladder) -> str:
         least, most = min(timed), max(timed)
         words.append(f"medians of {least}" if least == most else f"medians of {least} to {most}")
     elif ladder.rows:
-        words.append("durations under the profiler")
+        words.append("profiled durations")
     return " · ".join(words)
 
 
