@@ -84,7 +84,7 @@ def _find_table(text: str, path: Path) -> _Page:
         for delimiter in (",", ";"):
             header = _cells(line, delimiter)
             if "Kernel Name" in header and "ID" in header:
-                return _collect(header, lines[at + 1 :], delimiter, at)
+                return _collect(header, lines[at + 1 :], delimiter, sum(bool(one.strip()) for one in lines[:at]))
     raise _no_table(lines, path)
 
 

@@ -115,7 +115,7 @@ class Store:
             UsageError: When the id is taken or is no name for a directory.
         """
         target = self.path / run.meta.id
-        if Path(run.meta.id).name != run.meta.id or run.meta.id.startswith("."):
+        if not run.meta.id or Path(run.meta.id).name != run.meta.id or run.meta.id.startswith("."):
             raise UsageError(f"{run.meta.id!r} is no name for a run", "Use letters, digits, dots and dashes.")
         if target.exists():
             raise UsageError(f"run {run.meta.id} exists in {self.path}", "Runs are never overwritten.")
@@ -137,7 +137,9 @@ class Store:
 
         for name, columns in TABLES.items():
             (folder / f"{name}.parquet").write_bytes(write_table(getattr(run, name), columns))
-        _write_json(folder / BUILDS, {"schema": SCHEMA, "builds": encode(run.builds)})
+        # Where a cubin was cached means nothing elsewhere; its name does.
+        builds = [replace(build, cubin=Path(build.cubin.name)) for build in run.builds]
+        _write_json(folder / BUILDS, {"schema": SCHEMA, "builds": encode(builds)})
         _write_json(folder / CHECKS, {"schema": SCHEMA, "checks": encode(run.checks)})
         if report_file is not None:
             shutil.copyfile(report_file, folder / REPORT)

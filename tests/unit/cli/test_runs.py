@@ -1,0 +1,91 @@
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from ncu_lab.cli.app import main
+
+GOLDEN = Path(__file__).parents[2] / "data" / "golden"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["ncu-lab", *arguments])
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return str(tmp_path / "reports")
+
+
+def test_import_then_runs(store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "import", str(GOLDEN / "cupy-nvtx.raw.csv.gz"), "--name", "mine", "--store", store) == 0
+    run_id = capsys.readouterr().out.strip()
+    assert "-mine-nogit-" in run_id
+    (Path(store) / "20261130T000000-x-nogit-0000").mkdir()
+    assert run(monkeypatch, "runs", "--store", store) == 0
+    out, err = capsys.readouterr()
+    assert run_id in out
+    assert "H200" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert err.startswith("warning: run 20261130T000000-x-nogit-0000 is corrupt")
+    assert run(monkeypatch, "runs", "--store", store, "--format", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == 1
+    (only,) = document["runs"]
+    assert (only["id"], only["device"], only["commit"], only["stages"]) == (run_id, "NVIDIA H200", None, [])
+
+
+def test_an_empty_store_says_what_to_do(
+    store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "runs", "--store", store) == 0
+    out, err = capsys.readouterr()
+    assert "no runs in" in err
+    assert "ncu-lab profile" in out
+    assert run(monkeypatch, "runs", "--store", store, "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, "runs": []}
+
+
+def test_warnings_about_a_file_go_to_stderr(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut.ncu-rep"
+    cut.write_bytes(gzip.decompress((GOLDEN / "cupy-nvtx.ncu-rep.gz").read_bytes())[:-10])
+    assert run(monkeypatch, "import", str(cut), "--drop-report", "--store", store) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert "2 results are readable, at least 1 lost" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["import", "nope.ncu-rep"], 3, "there is no file nope.ncu-rep"),
+        (["runs", "--example"], 2, "--store and --example exclude each other"),
+    ],
+)
+def test_errors_and_their_exit_codes(
+    arguments: list[str], code: int, says: str, store: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    assert run(monkeypatch, *arguments, "--store", store) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"error: {says}")
+    assert len(err.splitlines()) <= 2
+
+
+def test_an_unwritable_store_is_exit_code_4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("x")
+    source = str(GOLDEN / "cupy-nvtx.raw.csv.gz")
+    assert run(monkeypatch, "import", source, "--store", str(tmp_path / "file" / "reports")) == 4
+    assert "cannot be written" in capsys.readouterr().err

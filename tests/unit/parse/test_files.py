@@ -1,0 +1,63 @@
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ncu_lab.errors import InputError
+from ncu_lab.parse.files import is_report, plain_file, read_any
+
+Golden = Callable[[str], Path]
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+@pytest.mark.parametrize("name", ["cupy-nvtx.ncu-rep", "cupy-nvtx.raw.csv"])
+def test_compressed_files_are_read_whatever_they_are_called(
+    kind: str, name: str, golden: Golden, tmp_path: Path
+) -> None:
+    content = golden(name).read_bytes()
+    packed = tmp_path / "something.bin"
+    with pa.output_stream(str(packed), compression=kind) as stream:
+        stream.write(content)
+    assert read_any(packed).metrics.equals(read_any(golden(name)).metrics)
+    with plain_file(packed) as plain:
+        assert is_report(plain) == name.endswith(".ncu-rep")
+        unpacked = plain
+    assert not unpacked.exists()
+
+
+def test_messages_name_the_file_that_was_given(tmp_path: Path) -> None:
+    packed = tmp_path / "empty.ncu-rep.gz"
+    packed.write_bytes(gzip.compress(b""))
+    with pytest.raises(InputError) as caught:
+        read_any(packed)
+    assert caught.value.message == f"{packed} is empty (0 bytes)"
+    assert str(caught.value) == caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"SQLite format 3\0....", "an SQLite database"),
+        (b"PK\x03\x04....", "a zip archive"),
+        (b"\x7fELF....", "an ELF binary"),
+        (gzip.compress(b"NVR\0" * 1000)[:-20], "is a broken gzip stream"),
+        (b"\x28\xb5\x2f\xfd....", "is a broken zstd stream"),
+        (b"", "is empty (0 bytes)"),
+        (bytes(range(256)), "is neither a report nor text"),
+    ],
+)
+def test_other_files_are_refused(content: bytes, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="x") as caught:
+        read_any(path)
+    assert says in caught.value.message
+
+
+def test_absent_files_and_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no file"):
+        read_any(tmp_path / "nope")
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        read_any(tmp_path)

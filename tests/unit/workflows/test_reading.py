@@ -1,0 +1,122 @@
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_lab.errors import InputError
+from ncu_lab.model import (
+    INSTANCE_COLUMNS,
+    LAUNCH_COLUMNS,
+    METRIC_COLUMNS,
+    RULE_COLUMNS,
+    TIMING_COLUMNS,
+    GitState,
+    Run,
+    RunMeta,
+    table,
+)
+from ncu_lab.store import Store
+from ncu_lab.workflows.reading import open_run
+
+NAIVE, TILED, FAILED = (
+    "20261130T000000-naive-aaaaaaa-0001",
+    "20261130T010000-2d-bbbbbbb-0002",
+    "20261130T020000-2d-bb-0003",
+)
+RAW = Path(__file__).parents[2] / "data" / "golden" / "cupy-nvtx.raw.csv.gz"
+
+
+def write(store: Path, run_id: str, hours: int, **meta: Any) -> None:
+    created = (datetime(2026, 11, 30, tzinfo=UTC) + timedelta(hours=hours)).isoformat()
+    fields: dict[str, Any] = {"status": "complete", "source": "profile", **meta}
+    columns = (LAUNCH_COLUMNS, METRIC_COLUMNS, INSTANCE_COLUMNS, RULE_COLUMNS, TIMING_COLUMNS)
+    Store(store).write(Run(RunMeta(id=run_id, created=created, **fields), *(table(kinds) for kinds in columns)))
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "reports"
+    write(folder, NAIVE, 0, stages=("naive",), git=GitState(commit="a" * 40))
+    write(folder, TILED, 1, stages=("naive", "2d"), git=GitState(commit="b" * 40))
+    write(folder, FAILED, 2, stages=("2d",), git=GitState(commit="b" * 40), status="check_failed")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("reference", "run_id"),
+    [
+        (NAIVE, NAIVE),
+        ("20261130T01", TILED),
+        ("run:20261130T01", TILED),
+        ("@last", FAILED),
+        ("@last~2", NAIVE),
+        ("run:@last~1", TILED),
+        ("aaaaaaa", NAIVE),
+        ("rev:bbbb", TILED),  # the newest complete one
+        ("naive", TILED),
+        ("stage:2d", TILED),
+        ("2d", TILED),
+    ],
+)
+def test_references(reference: str, run_id: str, store: Path) -> None:
+    assert open_run(reference, store).meta.id == run_id
+
+
+def test_a_path_comes_first(store: Path) -> None:
+    assert open_run(f"reports/{NAIVE}", store).meta.id == NAIVE
+    file = open_run(str(RAW), store)
+    assert (file.meta.id, file.meta.source, len(file.launches)) == (RAW.name, "import", 3)
+    Path("naive").mkdir()  # a folder that is no run stands in nobody's way
+    assert open_run("naive", store).meta.id == TILED
+    Path("2d").write_text("x")
+    with pytest.raises(InputError, match="2d is no CSV export"):
+        open_run("2d", store)
+    assert open_run("stage:2d", store).meta.id == TILED
+
+
+@pytest.mark.parametrize(
+    ("reference", "says", "hint"),
+    [
+        ("2026", "begins the ids of 3 runs", "Give more of it."),
+        ("@last~3", "there is no @last~3", "ncu-lab runs"),
+        ("naiv", 'no file, run, revision or stage with a run "naiv"', "Did you mean naive?"),
+        ("run:nope", 'there is no run "nope"', "ncu-lab runs"),
+        ("stage:nope", 'there is no stage "nope"', "ncu-lab runs"),
+        ("rev:nope", 'there is no revision "nope"', "ncu-lab runs"),
+        ("file:nope", "there is no file nope", "Check the path."),
+        ("", "no file, run, revision or stage", "ncu-lab runs"),
+    ],
+)
+def test_what_means_nothing_is_told(reference: str, says: str, hint: str, store: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        open_run(reference, store)
+    assert says in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_a_corrupt_run_named_outright_says_why(store: Path) -> None:
+    (store / NAIVE / "run.json").write_text("{}")
+    with pytest.raises(InputError, match=r"is corrupt: run\.json has no schema version"):
+        open_run(NAIVE, store)
+
+
+@pytest.mark.git
+def test_git_revisions(store: Path) -> None:
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        return subprocess.run(["git", *identity, *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q", "-b", "main")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    first = git("rev-parse", "HEAD")
+    git("commit", "-q", "--allow-empty", "-m", "two")
+    edited, clean = "20261130T040000-2d-x-0005", "20261130T030000-2d-x-0004"
+    write(store, clean, 3, stages=("2d",), git=GitState(commit=first))
+    write(store, edited, 4, stages=("2d",), git=GitState(commit=first, dirty=True))
+    assert open_run("HEAD~1", store).meta.id == clean
+    assert open_run(f"rev:{first[:8]}", store).meta.id == clean
+    with pytest.raises(InputError, match=r'"main" is commit .* has no run'):
+        open_run("main", store)
