@@ -73,8 +73,8 @@ def launch_columns(summaries: Sequence[LaunchSummary]) -> list[Column]:
 
 
 def flat_columns(rows: Sequence[Row]) -> list[Column]:
-    """Return one column for every key of the rows, for CSV."""
-    return [Column(key, key) for key in rows[0]] if rows else []
+    """Return one column for every key that any row has, for CSV."""
+    return [Column(key, key) for key in dict.fromkeys(key for row in rows for key in row)]
 
 
 def print_launches(view: RunView, summaries: Sequence[LaunchSummary], terminal: Terminal) -> None:
