@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
-from ncu_lab.cli.options import ExampleOption, Format, FormatOption, SizeOption, StoreOption, resolve_store
+import typer
+
+from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, resolve_store
 
 EXAMPLE_SIZE = 4096
 
 
 def ladder(
-    size: SizeOption = None,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            "--size",
+            min=1,
+            help=f"M = N = K of the runs to use. Default: that of the newest run; {EXAMPLE_SIZE} with --example.",
+            show_default=False,
+        ),
+    ] = None,
     store: StoreOption = None,
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,

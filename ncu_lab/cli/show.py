@@ -94,8 +94,11 @@ def _chosen(view: RunView, launches: list[int], stages: list[str]) -> list[Launc
 
 def _print(view: RunView, chosen: list[LaunchSummary], terminal: Terminal, *, selected: bool, raw: bool) -> None:
     """Print the table of launches where there are several, then those selected, else the longest."""
-    from ncu_lab.render.summary import print_hints, print_launch, print_launches, print_metrics
+    from ncu_lab.render.summary import print_hints, print_launch, print_launches, print_metrics, print_state
 
+    print_state(view, terminal)
+    if not chosen:
+        return
     if len(chosen) != 1:
         print_launches(view, chosen, terminal)
     detailed = chosen if selected else _longest(chosen)

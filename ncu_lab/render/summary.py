@@ -77,6 +77,16 @@ def flat_columns(rows: Sequence[Row]) -> list[Column]:
     return [Column(key, key) for key in dict.fromkeys(key for row in rows for key in row)]
 
 
+def print_state(view: RunView, terminal: Terminal) -> None:
+    """Print where an incomplete run stopped and why, and that a run has no launches; nothing otherwise."""
+    meta = view.run.meta
+    if meta.status != "complete":
+        words = f"{meta.id} is {meta.status.replace('_', ' ')}" + (f": {meta.error}" if meta.error else "")
+        terminal.paragraph(words, BAD)
+    if not view.summaries:
+        terminal.paragraph(f"{meta.id} has no profiled launches.")
+
+
 def print_launches(view: RunView, summaries: Sequence[LaunchSummary], terminal: Terminal) -> None:
     """Print what a run is and the table of its launches."""
     meta = view.run.meta

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from golden_runs import golden_run
@@ -78,3 +79,13 @@ def test_ladder_in_every_format(store):
     rows = list(csv.DictReader(io.StringIO(run("ladder", "--store", store, "--format", "csv"))))
     assert [row["stage"] for row in rows][-2:] == ["cublas-fp32", "cublas-tf32"]
     assert run("ladder", "--store", store, "--format", "markdown").startswith("| stage | time |")
+
+
+def test_a_run_that_stopped_says_where_and_why(tmp_path):
+    stopped = golden_run([], run_id="20261201T000000-2d-4f2c9ab-0001", status="check_failed")
+    meta = replace(stopped.meta, error="2d: 1x1x1 is wrong by 3.1")
+    Store(tmp_path).write(replace(stopped, meta=meta))
+    assert run("show", "@last", "--store", str(tmp_path)).splitlines() == [
+        "20261201T000000-2d-4f2c9ab-0001 is check failed: 2d: 1x1x1 is wrong by 3.1",
+        "20261201T000000-2d-4f2c9ab-0001 has no profiled launches.",
+    ]
