@@ -1,7 +1,7 @@
 """How long ``ncu-lab show`` on a stored run takes, beside a bare interpreter start in the same run; goal: under 1 s.
 
-Run: ``.venv/bin/python tests/benchmarks/show_speed.py [RUN]``; without RUN, the golden full report is imported into a fresh
-store first (not timed) and that run is shown.
+Run: ``.venv/bin/python tests/benchmarks/show_speed.py [RUN]``; without RUN, the golden full report is imported into a
+fresh store first (not timed) and that run is shown.
 """
 
 from __future__ import annotations
