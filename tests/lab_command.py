@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
-import subprocess
+import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
+
+from ncu_lab.cli.app import main
 
 TESTS = Path(__file__).parent
 FAKES = TESTS / "fakes"
@@ -32,17 +37,38 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "ncu_lab.cli.app", *arguments]
 
 
-def ncu_lab(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run ``ncu-lab`` in ``folder``."""
-    return subprocess.run(
-        command(*arguments),
-        cwd=folder,
-        env=environment(folder, **variables),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def ncu_lab(folder: Path, *arguments: str, **variables: str) -> Done:
+    """Run ``ncu-lab`` in ``folder``, in this process: the imports of a new one take longer than all the rest."""
+    here, streams = Path.cwd(), (sys.stdout, sys.stderr)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        mock.patch.dict(os.environ, environment(folder, **variables), clear=True),
+        mock.patch("tempfile.tempdir", None),
+    ):
+        try:
+            os.chdir(folder)
+            sys.stdout, sys.stderr = out, err
+            with mock.patch("sys.argv", ["/somewhere/bin/ncu-lab", *arguments]):
+                main()
+            code: object = 0
+        except SystemExit as end:
+            code = end.code
+        finally:
+            sys.stdout, sys.stderr = streams
+            os.chdir(here)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+    return Done(int(str(code or 0)), *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]  # BytesIO
 
 
 def stored_runs(folder: Path) -> list[Path]:

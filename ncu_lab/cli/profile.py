@@ -238,6 +238,7 @@ def _run(request: ProfileRequest | ProgramRequest, store: Path) -> Run:
             run = profile_stages(request, store, report)
     for notice in run.meta.warnings:
         print(f"warning: {notice.message}", file=sys.stderr)
+    print(file=sys.stderr)  # sets the summary apart, and is no part of it
     return run
 
 
@@ -251,7 +252,6 @@ def _show(run: Run, store: Path, format: Format) -> None:
     if format is not Format.TABLE or not kernels:
         write_view(seen, list(seen.summaries), format)
         return
-    print()
     if len(kernels) == 1:
         chosen = [one for one in seen.summaries if one.stage == kernels[0] and one.role == "main"]
         write_view(seen, chosen, format, selected=True)

@@ -151,7 +151,7 @@ def _percent(event: ProgressEvent) -> str:
 
 def _speaks_unicode(stream: TextIO) -> bool:
     try:
-        "━✓³".encode(stream.encoding or "ascii")
+        "━✓³".encode(stream.encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -284,7 +284,7 @@ def _collect_and_store(job: Job, draft: Draft, store: Store, report: Reporter, k
                 raise shortfall
             return run
     except CollectionError as error:
-        report(ProgressEvent("profile", job.subject, "failed", str(error)))
+        report(ProgressEvent("profile", job.subject, "failed"))
         if error.failure.code in COUNTER_CODES:
             # Nothing is wrong with the kernels: the rest of the run stands for itself.
             draft.status = "partial"

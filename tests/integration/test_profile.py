@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 
 import pytest
-from lab_command import DATA, FAKES, THREE_LAUNCHES, command, environment, leftovers, ncu_lab, stored_runs
+from lab_command import DATA, FAKES, THREE_LAUNCHES, Done, command, environment, leftovers, ncu_lab, stored_runs
 
 from ncu_lab.store import Store
 
 REPORT = str(THREE_LAUNCHES)
 
 
-def profile(folder: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def profile(folder: Path, *options: str, **variables: str) -> Done:
     return ncu_lab(folder, "profile", "--name", "demo", *options, "--", "/bin/true", "--size", "3", **variables)
 
 
@@ -33,7 +33,7 @@ def test_any_program_is_profiled_stored_and_summed_up(tmp_path: Path) -> None:
     assert run.meta.device.name == "NVIDIA H200"
     assert run.meta.environment.ncu == "2025.3.1"
     assert (run.meta.environment.clock_control, run.meta.environment.cache_control) == ("none", "all")
-    assert run.meta.command[1:] == ("profile", "--name", "demo", "--", "/bin/true", "--size", "3")
+    assert run.meta.command == ("ncu-lab", "profile", "--name", "demo", "--", "/bin/true", "--size", "3")
     assert run.meta.environment.sections[0] == "SpeedOfLight"
     assert (folder / "report.ncu-rep").is_file()
     assert f"stored   {folder.name}" in done.stderr

@@ -63,7 +63,8 @@ def test_logs_without_a_failure_give_no_cause(name: str) -> None:
             Exit.ENVIRONMENT,
         ),
         (
-            "==ERROR== An error was reported by the driver:\n==ERROR== Cuda driver is not compatible with Nsight Compute.\n"
+            "==ERROR== An error was reported by the driver:\n"
+            "==ERROR== Cuda driver is not compatible with Nsight Compute.\n"
             "==ERROR== The application returned an error code (11).\n",
             "old_driver",
             Exit.ENVIRONMENT,
@@ -77,7 +78,8 @@ def test_logs_without_a_failure_give_no_cause(name: str) -> None:
         ("==ERROR== Failed to lock clocks on device 0.\n", "clocks", Exit.ENVIRONMENT),
         (
             "==ERROR== Failed to prepare kernel for profiling\n==ERROR== Unknown Error on device 0.\n"
-            '==ERROR== Failed to profile "const:" in process 9\n==ERROR== The application returned an error code (9).\n',
+            '==ERROR== Failed to profile "const:" in process 9\n'
+            "==ERROR== The application returned an error code (9).\n",
             "launch_failed",
             Exit.PROGRAM,
         ),

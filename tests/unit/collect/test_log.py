@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from hypothesis import given
@@ -72,7 +73,7 @@ def test_where_the_log_is_cut_while_reading_does_not_matter(name: str, cuts: lis
     reader = LogReader()
     state = None
     places = [0, *sorted(cuts), len(text)]
-    for begin, end in zip(places, places[1:], strict=False):
+    for begin, end in itertools.pairwise(places):
         state = reader.feed(text[begin:end])
     assert state == whole
 
