@@ -51,7 +51,7 @@ def bench(
         timed = time_stages(ids, problem, samples, report=report)
     for notice in timed.notices:
         print(f"warning: {notice.message}", file=sys.stderr)
-    rows = summarise(timed, problem)
+    rows = summarise(timed)
     if format is Format.TABLE:
         Terminal(sys.stdout).line(
             f"{timed.device.name} · {problem.label} · medians of {samples} interleaved + {samples} alone"

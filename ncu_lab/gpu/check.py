@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncu_lab.errors import UsageError
-from ncu_lab.model import Dtype, Problem, Stage
+from ncu_lab.model import Dtype, Operation, Problem, Stage
 
 U = 2.0**-24
 """Unit roundoff of FP32."""
@@ -45,7 +45,7 @@ class Case:
     repetitions: int = 1
 
 
-def limit(dtype: Dtype, k: int) -> float:
+def limit(dtype: Dtype, k: int, operation: Operation = "ab") -> float:
     """Return the largest componentwise error allowed for inner products of length ``k``.
 
     The error is |c - ref| / (|alpha|·Σ|a||b| + |beta·c0|), elementwise.
@@ -54,7 +54,9 @@ def limit(dtype: Dtype, k: int) -> float:
     their sum (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1). For inputs of zero mean
     the error does not grow with k but stays a small multiple of u (Higham and Mary, Sharper Probabilistic Backward
     Error Analysis …, SIAM J. Sci. Comput. 42, 2020); normal inputs show about 0.5·u (one standard deviation), at most
-    some 5·u over all elements. So min(k + 3, 32)·u: rounding the inputs to TF32 exceeds it at every k up to 2^20.
+    some 5·u over all elements. So min(k + 3, 32)·u: rounding the inputs to TF32 exceeds it at every k up to 16384.
+    On the diagonal of C = A·Aᵀ all products are positive; there the error grows as √k (Higham and Mary, A New Approach
+    to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019), hence 2·√k·u more.
 
     ``fp16``, ``bf16``: products are exact in FP32; tensor cores truncate instead of rounding, so 2·u an operation
     (Blanchard, Higham, Lopez, Mary, Pranesh, Mixed Precision Block Fused Multiply-Add, SIAM J. Sci. Comput. 42, 2020),
@@ -63,7 +65,8 @@ def limit(dtype: Dtype, k: int) -> float:
     ``tf32``: that, and two rounded inputs whose errors average out over k: 2·2^-10·min(1, 8 / √k).
     """
     if dtype == "fp32":
-        return min(k + 3, 32) * U
+        growth = 2.0 * math.sqrt(k) if operation == "aat" else 0.0
+        return min(k + 3, 32 + growth) * U
     accumulation = 2.0 * U * (min(k, 4.0 * math.sqrt(k)) + 3)
     if dtype == "tf32":
         return accumulation + 2.0 * TF32_INPUT * min(1.0, 8.0 / math.sqrt(max(k, 1)))

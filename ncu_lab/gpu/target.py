@@ -141,6 +141,7 @@ def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
     references = {id: bench.reference(subject) for id, subject in by_id.items() if subject.stage.is_reference}
     watch = Stopwatch(bench.runner.stream, device.l2_bytes or 0, Telemetry(cupy.cuda.Device().pci_bus_id))
     samples: list[TimingSample] = []
+    figures: dict[str, dict[str, Any]] = {}
     # References first: their samples alone then stand beside each stage's own.
     for subject in sorted(request.subjects, key=lambda subject: not subject.stage.is_reference):
         begin = time.monotonic()
@@ -153,9 +154,11 @@ def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
             samples += watch.interleaved((id, other.stage.id), (call, bench.call(other)), request.samples)
         _progress("bench", subject, "alone", 0.6)
         samples += watch.alone(id, call, request.samples)
-        _done("bench", subject, _figures(samples, bench, subject, other), begin)
+        figures[id] = _figures(samples, bench, subject, other)
+        _done("bench", subject, figures[id], begin)
     return {
         "samples": [dataclasses.asdict(sample) for sample in samples],
+        "figures": figures,
         "launches": [bench.how(subject) for subject in request.subjects],
         "references": references,
     }

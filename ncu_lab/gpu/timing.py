@@ -99,12 +99,19 @@ def summary(samples: Sequence[TimingSample], subject: str, reference: str | None
 
     Returns:
         ``median_ns`` and ``spread_ns`` over all its samples, their number ``n``, and ``share_of_reference``: the
-        reference's median over the subject's, interleaved and alone, the smaller of the two; None without one.
+        reference's median over the subject's, interleaved (the reference's samples beside the subject's own) and alone,
+        the smaller of the two; None without one.
     """
-    own = {
-        mode: [s.ns for s in samples if s.subject == subject and s.mode == mode] for mode in ("interleaved", "alone")
-    }
-    other = {mode: [s.ns for s in samples if s.subject == reference and s.mode == mode] for mode in own}
+    # The reference takes turns with every stage; only its turns with this one count.
+    orders = [sample.order for sample in samples if sample.subject == subject and sample.mode == "interleaved"]
+    beside = range(min(orders, default=0), max(orders, default=-1) + 2)
+    own: dict[str, list[float]] = {"interleaved": [], "alone": []}
+    other: dict[str, list[float]] = {"interleaved": [], "alone": []}
+    for sample in samples:
+        if sample.subject == subject:
+            own[sample.mode].append(sample.ns)
+        elif sample.subject == reference and (sample.mode == "alone" or sample.order in beside):
+            other[sample.mode].append(sample.ns)
     every = [*own["interleaved"], *own["alone"]]
     shares = [
         statistics.median(other[mode]) / statistics.median(own[mode]) for mode in own if own[mode] and other[mode]
@@ -113,5 +120,5 @@ def summary(samples: Sequence[TimingSample], subject: str, reference: str | None
         "median_ns": statistics.median(every),
         "spread_ns": half_spread(every),
         "n": len(every),
-        "share_of_reference": min(shares) if shares and reference else None,
+        "share_of_reference": min(shares) if shares else None,
     }

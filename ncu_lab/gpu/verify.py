@@ -58,7 +58,7 @@ def _check_case(runner: Runner, oracle: Oracle, subject: Subject, case: Case) ->
             f"{case.name}): {error}",
             "compute-sanitizer finds the line.",
         ) from error
-    allowed = limit(stage.dtype, problem.k)
+    allowed = limit(stage.dtype, problem.k, stage.operation)
     reference, scale = _expected(problem, truth, initial)
     c = operands.c.view.copy()
     found = errors(c, reference, scale, allowed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,10 @@ TIMEOUT_S = 1800.0
 
 @dataclass(frozen=True)
 class Bench:
-    """What timing gave: the samples, the device, and how far the references' precision is proven."""
+    """What timing gave: samples, the target's figures by stage, and what weakens them (a precision not proven)."""
 
     timings: pd.DataFrame
+    figures: Mapping[str, Mapping[str, Any]]
     device: Device
     notices: tuple[Notice, ...] = ()
 
@@ -87,56 +88,40 @@ def time_stages(
         for id, found in result["references"].items()
         if not found["verified"]
     ]
-    return Bench(frame, device, tuple(notices))
+    return Bench(frame, result["figures"], device, tuple(notices))
 
 
-def summarise(bench: Bench, problem: Problem) -> list[dict[str, Any]]:
+def summarise(bench: Bench) -> list[dict[str, Any]]:
     """Return one row per stage, in the registry's order.
 
     A row holds ``median_ns`` and ``spread_ns`` (half the interquartile range) over all its samples, ``flop_per_s``,
     ``pct_of_reference`` (by FLOP/s, interleaved or alone, whichever is smaller), ``pct_of_peak``, and the medians of
     clock and power; None where there is nothing to tell.
     """
-    timed = set(bench.timings["subject"])
-    return [_summary_row(bench, stage, problem) for stage in load_stages().values() if stage.id in timed]
+    return [
+        _summary_row(bench, stage, bench.figures[stage.id])
+        for stage in load_stages().values()
+        if stage.id in bench.figures
+    ]
 
 
-def _summary_row(bench: Bench, stage: Stage, problem: Problem) -> dict[str, Any]:
+def _summary_row(bench: Bench, stage: Stage, figures: Mapping[str, Any]) -> dict[str, Any]:
     frame = bench.timings[bench.timings["subject"] == stage.id]
-    shape = stage.shape(problem)
-    median_ns = float(frame["ns"].median())
-    rate = 2.0 * shape.m * shape.n * shape.k * 1e9 / median_ns
-    share_of_reference = _share_of_reference(bench, stage, problem)
+    clock, power = frame["sm_clock_mhz"].median(), frame["power_w"].median()
+    share_of_reference = figures["share_of_reference"]
     peak = peak_flop_per_s(bench.device, stage.dtype)
-    clock = frame["sm_clock_mhz"].median()
-    power = frame["power_w"].median()
     return {
         "stage": stage.id,
-        "median_ns": median_ns,
-        "spread_ns": float(frame["ns"].quantile(0.75) - frame["ns"].quantile(0.25)) / 2.0,
-        "samples": len(frame),
-        "flop_per_s": rate,
-        "reference": stage.reference,
+        "median_ns": figures["median_ns"],
+        "spread_ns": figures["spread_ns"],
+        "samples": figures["n"],
+        "flop_per_s": figures["flop_per_s"],
+        "reference": figures["reference"],
         "pct_of_reference": None if share_of_reference is None else 100.0 * share_of_reference,
-        "pct_of_peak": None if peak is None else 100.0 * rate / peak,
+        "pct_of_peak": None if peak is None else 100.0 * figures["flop_per_s"] / peak,
         "sm_clock_hz": None if math.isnan(clock) else 1e6 * float(clock),
         "power_w": None if math.isnan(power) else float(power),
     }
-
-
-def _share_of_reference(bench: Bench, stage: Stage, problem: Problem) -> float | None:
-    """FLOP/s over those of the reference, in the mode where that is smaller; None without a reference."""
-    if stage.reference is None:
-        return None
-    medians = bench.timings.groupby(["subject", "mode"])["ns"].median()
-    shape = stage.shape(problem)
-    work = (shape.m * shape.n) / (problem.m * problem.n)  # C = A·Aᵀ of an oblong problem is other work
-    modes = [
-        work * float(medians[stage.reference, mode]) / float(medians[stage.id, mode])
-        for mode in ("interleaved", "alone")
-        if (stage.reference, mode) in medians.index and (stage.id, mode) in medians.index
-    ]
-    return min(modes) if modes else None
 
 
 def describe_timing(data: dict[str, Any], reference: str | None) -> str:

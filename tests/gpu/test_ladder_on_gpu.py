@@ -46,7 +46,7 @@ def test_timings_are_complete_and_the_references_proven() -> None:
     counts = timed.timings.groupby(["subject", "mode"])["ns"].count().to_dict()
     assert counts["2d", "interleaved"] == counts["2d", "alone"] == counts["cublas-fp32", "alone"] == 6
     assert counts["cublas-fp32", "interleaved"] == 12  # beside each of two stages
-    rows = {row["stage"]: row for row in summarise(timed, problem)}
+    rows = {row["stage"]: row for row in summarise(timed)}
     assert 0 < rows["2d"]["pct_of_reference"] < 150
     assert 0 < rows["2d"]["pct_of_peak"] < 100
 

@@ -60,6 +60,19 @@ def test_fp16_sums_fail() -> None:
     assert not errors(total.astype(np.float32), reference, scale, limit("fp16", 2048)).passed
 
 
+@pytest.mark.parametrize("k", [7, 584, 4096])
+def test_the_diagonal_of_a_square_grows_and_still_tells_tf32(k: int) -> None:
+    a = normal(64, k, 1)
+    reference = a.astype(np.float64) @ a.T.astype(np.float64)
+    scale = abs(a).astype(np.float64) @ abs(a).T.astype(np.float64)
+    in_order = np.zeros((64, 64), dtype=np.float32)
+    for p in range(k):
+        in_order += np.outer(a[:, p], a[:, p])
+    assert errors(in_order, reference, scale, limit("fp32", k, "aat")).passed
+    rounded = (to_tf32(a).astype(np.float64) @ to_tf32(a).T.astype(np.float64)).astype(np.float32)
+    assert not errors(rounded, reference, scale, limit("fp32", k, "aat")).passed
+
+
 def test_nan_fails_and_is_found() -> None:
     _, _, reference, scale = truth(8, 8, 8, "fp32")
     c = reference.astype(np.float32)
