@@ -7,16 +7,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ncu_lab import metrics
 from ncu_lab.metrics.names import EXECUTIONS
 from ncu_lab.model import (
     INSTANCE_COLUMNS,
-    LAUNCH_COLUMNS,
-    METRIC_COLUMNS,
-    RULE_COLUMNS,
-    TIMING_COLUMNS,
     Device,
     Environment,
     Ladder,
@@ -25,11 +21,12 @@ from ncu_lab.model import (
     Problem,
     Roof,
     RooflinePoint,
-    Run,
-    RunMeta,
     Stage,
     table,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DATA = Path(__file__).parent / "data"
 L2_BYTES = "derived__lts__lts2xbar_bytes.sum.peak_sustained"
@@ -161,57 +158,15 @@ def ladder(*, rows: Collection[LadderRow] | None = None, references: Collection[
     )
 
 
-def golden_run(
-    *,
-    problem: Problem = PROBLEM,
-    stages: Collection[str] | None = None,
-    run_id: str = "20261130T011207-ladder-4f2c9ab-91c3",
-    without: Collection[str] = (),
-) -> Run:
-    """Build a run of the golden counters, as ``ncu-lab profile`` would store it.
-
-    Args:
-        problem: What the run says it is of; the counters are those of 1024³ all the same.
-        stages: Which stages; all by default.
-        run_id: Its id.
-        without: Parts of names of metrics that were not collected.
-    """
-    chosen = [stage for stage in golden_counters() if stages is None or stage in stages]
-    launches: dict[str, list[Any]] = {name: [] for name in LAUNCH_COLUMNS}
-    values: dict[str, list[Any]] = {name: [] for name in METRIC_COLUMNS}
-    instances: dict[str, list[Any]] = {name: [] for name in INSTANCE_COLUMNS}
-    for index, stage in enumerate(chosen):
-        golden = golden_counters()[stage]
-        kernel = golden["kernel"]
-        launch = (index, stage, kernel, kernel, kernel, *golden["grid"], *golden["block"], "7", "1", "0", "0")
-        for name, value in zip(launches, (*launch, [f"ncu-lab/{stage}"], "kernel", 0, "main"), strict=True):
-            launches[name].append(value)
-        for metric, value in golden["metrics"].items():
-            if not any(part in metric for part in without):
-                for name, cell in zip(values, (index, metric, value, None, ""), strict=True):
-                    values[name].append(cell)
-        for sass in _accesses(stage):
-            cells = (index, EXECUTIONS, "pc", 0, None, 1.0, None, sass, None, None)
-            for name, cell in zip(instances, cells, strict=True):
-                instances[name].append(cell)
-    meta = RunMeta(
-        id=run_id,
-        status="complete",
-        created=f"2026-11-30T{run_id[9:11]}:{run_id[11:13]}:{run_id[13:15]}+00:00",
-        source="profile",
-        stages=tuple(chosen),
-        problem=problem,
-        device=Device("NVIDIA H200", compute_capability=(9, 0), sm_count=132),
-        environment=Environment(driver="580.159", cuda="13.0", ncu="2025.3.1", clock_control="none"),
-    )
-    return Run(
-        meta=meta,
-        launches=table(LAUNCH_COLUMNS, launches),
-        metrics=table(METRIC_COLUMNS, values),
-        instances=table(INSTANCE_COLUMNS, instances),
-        rules=table(RULE_COLUMNS),
-        timings=table(TIMING_COLUMNS),
-    )
+def access_instances(stages: Collection[str]) -> pd.DataFrame:
+    """Return counters per instruction that tell the access widths of some stages, launch by launch."""
+    found = [(launch, sass) for launch, stage in enumerate(stages) for sass in _accesses(stage)]
+    columns: dict[str, list[Any]] = {name: [None] * len(found) for name in INSTANCE_COLUMNS}
+    columns["launch"] = [launch for launch, _ in found]
+    columns["sass"] = [sass for _, sass in found]
+    for name, value in (("metric", EXECUTIONS), ("kind", "pc"), ("correlation", 0), ("value", 1.0)):
+        columns[name] = [value] * len(found)
+    return table(INSTANCE_COLUMNS, columns)
 
 
 def _accesses(stage: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ncu_lab.model import Environment, Ladder, LadderRow
+from ncu_lab.model import Environment, Ladder, LadderRow, Problem
 from ncu_lab.render import numbers
 from ncu_lab.render.figures.accesses import conflict_reading, sector_reading
 from ncu_lab.render.figures.occupancy import registers
@@ -12,6 +12,7 @@ from ncu_lab.render.figures.roofline import BYTES_ARE, Level, level_points
 from ncu_lab.render.figures.rows import stage_label
 from ncu_lab.render.figures.stalls import LEGEND_SHARE, reasons_shown
 from ncu_lab.render.palette import stall_label
+from ncu_lab.render.wording import clock_words
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -20,8 +21,6 @@ MATRIX_FOOT = (
     "so a stage that uses them shows only its remaining plain loads. Reasons under "
     f"{LEGEND_SHARE * 100:.0f}{numbers.THIN}% everywhere are drawn and named on hover."
 )
-
-_CLOCKS = {"none": "clocks not locked", "base": "clocks locked to base"}
 
 
 def context_items(ladder: Ladder) -> list[tuple[str, str]]:
@@ -33,22 +32,23 @@ def context_items(ladder: Ladder) -> list[tuple[str, str]]:
         count = f"{device.sm_count} SMs" if device.sm_count else ""
         items.append((device.name, " · ".join(part for part in (capability, count) if part)))
     problem = ladder.problem
-    items.append((f"{problem.m} × {problem.n} × {problem.k}", "C = A·B, row-major"))
-    items += [("", text) for text in (versions(ladder.environment), _clocks(ladder.environment)) if text]
+    items.append((f"{problem.m} × {problem.n} × {problem.k}", "C = A·B, row-major" + _scaling(problem)))
+    items += [("", text) for text in (versions(ladder.environment), clock_words(ladder.environment)) if text]
     items.append(("", times_source((*ladder.rows, *ladder.references))))
     items += [("", notice.message) for notice in ladder.omitted]
     return items
+
+
+def _scaling(problem: Problem) -> str:
+    """Name alpha and beta where they are not 1 and 0."""
+    plain = (problem.alpha, problem.beta) == (1.0, 0.0)
+    return "" if plain else f", alpha {problem.alpha:g}, beta {problem.beta:g}"
 
 
 def versions(environment: Environment) -> str:
     """Return the versions that must agree before runs compare: ``ncu 2025.3.1 · CUDA 13.0 · driver 580.159``."""
     known = (("ncu", environment.ncu), ("CUDA", environment.cuda), ("driver", environment.driver))
     return " · ".join(f"{name} {version}" for name, version in known if version)
-
-
-def _clocks(environment: Environment) -> str:
-    control = environment.clock_control
-    return _CLOCKS.get(control, f"clocks {control}") if control else ""
 
 
 def times_source(rows: Sequence[LadderRow]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ncu_lab.metrics import METRICS
+from ncu_lab.metrics import METRICS, OVER_IDEAL
 from ncu_lab.model import Ladder, LadderRow
 from ncu_lab.render import numbers
-from ncu_lab.render.figures.accesses import OVER_IDEAL, conflict_marks, conflict_reading, sector_marks, sector_reading
+from ncu_lab.render.figures.accesses import conflict_marks, conflict_reading, sector_marks, sector_reading
 from ncu_lab.render.figures.roofline import LEVEL_LABELS, Level, level_points
 from ncu_lab.render.figures.rows import place_rows
 from ncu_lab.render.figures.speed import fp32_only

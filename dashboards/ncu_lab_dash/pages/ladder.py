@@ -13,19 +13,11 @@ from ncu_lab.render import headlines
 from ncu_lab.render.figures import matrix, roofline, speed
 from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
-from ncu_lab.render.palette import THEMES, Theme, ThemeName
 from ncu_lab_dash import ids, words
 from ncu_lab_dash.data import LadderData, problem_key
 from ncu_lab_dash.parts import aria, card, card_head, code, graph, segmented, stall_legend, table, table_view, unbroken
 from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, reconcile
-
-NARROW_PX = 700
-"""Below this width of the page, one panel at a time is shown."""
-
-TWO_COLUMNS_PX = 1000
-_MOST_PAGE_PX = 2200
-_PAGE_PAD_PX, _CARD_PAD_PX, _GAP_PX = 24, 17, 16
-_NARROW_PAGE_PAD_PX, _NARROW_CARD_PAD_PX = 12, 11
+from ncu_lab_dash.screen import Screen, column_width, is_narrow, matrix_width, theme_of
 
 PANEL_TITLES: Mapping[matrix.PanelName, str] = {
     "duration": "Time",
@@ -39,8 +31,6 @@ _ORDER_NOTES: Mapping[Sort, str] = {
     "ladder": "Read along a stage, down a metric. In ladder order.",
     "duration": "Read along a stage, down a metric. Slowest first.",
 }
-
-Screen = Mapping[str, Any]
 
 _SHOWN = (Input(ids.VERSION, "data"), Input(ids.PROBLEM, "value"), Input(ids.DEVICE, "value"))
 """What decides which ladder is shown: the state of the folder, the problem, the device."""
@@ -114,32 +104,6 @@ def _roofline_card() -> html.Section:
 def _speed_card() -> html.Section:
     note = "Work 2·m·n·k over the duration, % of cuBLAS FP32 (dotted). Right: duration against the predecessor."
     return card([card_head(ids.SPEED_TITLE, note), graph(ids.SPEED)])
-
-
-def matrix_width(screen: Screen) -> int:
-    """Return the width of a figure across the whole page, in px."""
-    page = min(int(screen["width"]), _MOST_PAGE_PX)
-    if page < NARROW_PX:
-        return page - 2 * (_NARROW_PAGE_PAD_PX + _NARROW_CARD_PAD_PX)
-    return page - 2 * (_PAGE_PAD_PX + _CARD_PAD_PX)
-
-
-def column_width(screen: Screen) -> int:
-    """Return the width of a figure in one of two columns (or the only one), in px."""
-    if int(screen["width"]) < TWO_COLUMNS_PX:
-        return matrix_width(screen)
-    return (min(int(screen["width"]), _MOST_PAGE_PX) - 2 * _PAGE_PAD_PX - _GAP_PX) // 2 - 2 * _CARD_PAD_PX
-
-
-def is_narrow(screen: Screen) -> bool:
-    """Whether the page shows one panel at a time."""
-    return int(screen["width"]) < NARROW_PX
-
-
-def theme_of(chosen: ThemeName | None, screen: Screen | None) -> Theme:
-    """Return the chosen theme, else the one the system prefers."""
-    preferred: ThemeName = "dark" if screen and screen.get("dark") else "light"
-    return THEMES[chosen or preferred]
 
 
 def empty_state(error: NcuLabError, any_runs: bool) -> html.Div:

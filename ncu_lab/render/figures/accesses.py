@@ -13,11 +13,9 @@ from ncu_lab.render import numbers
 from ncu_lab.render.figures.canvas import Canvas, Panel, log_range, spaced
 from ncu_lab.render.figures.rows import PlacedRow, Rows
 from ncu_lab.render.figures.text import SMALL, plain, text_width
+from ncu_lab.render.wording import within_ideal
 
 Access = Literal["loads", "stores"]
-
-OVER_IDEAL = 1.3
-"""From this multiple of its ideal on, an access is marked as over its limit."""
 
 _OFFSET: dict[Access, float] = {"loads": -0.17, "stores": 0.17}
 _SYMBOL: dict[Access, str] = {"loads": "circle", "stores": "diamond"}
@@ -43,8 +41,8 @@ class AccessMark:
 
     @property
     def over(self) -> bool:
-        """Whether it exceeds its ideal by more than :data:`OVER_IDEAL`."""
-        return self.ideal is not None and self.value > OVER_IDEAL * self.ideal
+        """Whether it exceeds its ideal by more than ``metrics.OVER_IDEAL``."""
+        return within_ideal(self.value, self.ideal) is False
 
     @property
     def y(self) -> float:

@@ -1,0 +1,68 @@
+"""Words and tables of the page: formats of the house, missing as an en dash."""
+
+from dataclasses import replace
+
+import builders
+
+from ncu_lab.model import Notice
+from ncu_lab.render.numbers import THIN
+from ncu_lab_dash import words
+from ncu_lab_dash.pages.ladder import choices, stage_options
+
+
+def test_the_context_line_names_what_must_agree():
+    ladder = replace(builders.ladder(), omitted=(Notice("no_stage", "2 launches of no stage"),))
+    items = [" ".join(part for part in pair if part) for pair in words.context_items(ladder)]
+    assert items == [
+        "NVIDIA H200 CC 9.0 · 132 SMs",
+        "1024 × 1024 × 1024 C = A·B, row-major",
+        "ncu 2025.3.1 · CUDA 13.0 · driver 580.159",
+        "clocks not locked",
+        "profiler durations, n = 1",
+        "2 launches of no stage",
+    ]
+
+
+def test_mixed_sources_of_time_are_both_named():
+    rows = [
+        builders.row("2d", samples_ns=(1.0,) * 10),
+        builders.row("1d", samples_ns=(1.0,) * 20),
+        builders.row("smem"),
+    ]
+    assert words.times_source(rows) == "unprofiled medians, n = 10 to 20; profiler durations, n = 1 for smem"
+    assert words.times_source([replace(rows[2], time_source="none")]) == "no times"
+
+
+def test_the_table_shows_missing_values_as_dashes_and_never_zero():
+    row = builders.row("2d", profiled=False)
+    header, rows = words.matrix_table(builders.ladder(rows=[row], references=[builders.row("cublas-fp32")]))
+    cells = dict(zip(header, rows[0], strict=True))
+    assert cells["Duration"] == f"198{THIN}µs"
+    assert cells["Of cuBLAS"] == f"31.0{THIN}%"
+    assert {cells[name] for name in ("Sectors per load", "Occupancy", "Registers", "Cycles per instruction")} == {"–"}
+    assert "0" not in {cell for line in rows for cell in line}
+
+
+def test_the_roofline_table_numbers_stages_as_the_figure_does():
+    header, rows = words.roofline_table(builders.ladder(), "l1")
+    assert header == ["Stage", "TFLOP/s", "FLOP per byte", "Of roof"]
+    assert rows[0][:2] == ["1  naive", "0.486"]
+    assert rows[-1][0] == "■  cuBLAS FP32"
+
+
+def test_the_roofline_says_what_it_leaves_out():
+    assert "2 tensor-core launches are not drawn" in words.roofline_foot(builders.ladder(), "l1")
+    assert "tensor-core" not in words.roofline_foot(builders.ladder(rows=[builders.row("2d")], references=[]), "l2")
+
+
+def test_focusable_rows_follow_the_figure_with_the_gap_before_the_references():
+    options = stage_options(builders.ladder(), "ladder")
+    assert [option["value"] for option in options][-4:] == ["wmma", "", "cublas-fp32", "cublas-tf32"]
+    assert len(options) == 14
+
+
+def test_one_choice_is_no_choice_and_the_shown_one_is_marked():
+    assert choices([("1024", "1024³")], "1024") == []
+    first, second = choices([("1024", "1024³"), ("4096", "4096³")], "4096")
+    assert first == {"label": "1024³", "value": "1024"}
+    assert second["label"].className == "is-shown"
