@@ -52,7 +52,7 @@ def install(wheel: Path, folder: Path) -> Path:
 @contextlib.contextmanager
 def dashboard(ncu_lab: Path, cwd: Path) -> Iterator[str]:
     """Serve the example runs; yields the address that the command prints, and stops it with Ctrl-C."""
-    command = [ncu_lab, "dashboard", "--example", "--port", "0"]
+    command = [ncu_lab, "dashboard", "--example"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     server = subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
