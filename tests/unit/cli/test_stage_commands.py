@@ -1,0 +1,96 @@
+"""The commands stages, build, check and bench, without a GPU."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ncu_lab.cli.app import app
+from ncu_lab.cli.options import chosen_stages
+from ncu_lab.errors import CheckFailedError, UsageError
+from ncu_lab.gpu.registry import load_stages
+from ncu_lab.gpu.toolkit import find_tool
+from ncu_lab.model import CheckCase, Problem
+
+needs_nvcc = pytest.mark.skipif(find_tool("nvcc") is None, reason="nvcc is not here")
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_stages_fits_80_columns_with_one_row_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("stages").splitlines()
+    ids = list(load_stages())
+    assert [line.split()[0] for line in lines[1 : 1 + len(ids)]] == ids
+    assert max(len(line) for line in lines[: 1 + len(ids)]) <= 80
+
+
+def test_stages_as_json_and_csv() -> None:
+    document = json.loads(run("stages", "--format", "json"))
+    assert document["schema"] == 1
+    two = next(row for row in document["stages"] if row["id"] == "2d")
+    assert two["predecessor"] == "1d"
+    assert two["tile"]["BM"] == load_stages()["2d"].tile["BM"]
+    rows = list(csv.DictReader(io.StringIO(run("stages", "--format", "csv"))))
+    assert [row["id"] for row in rows] == list(load_stages())
+
+
+@needs_nvcc
+def test_build_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCU_LAB_CACHE", str(tmp_path))
+    document = json.loads(run("build", "--stage", "naive", "--arch", "sm_80", "--arch", "sm_90", "--format", "json"))
+    assert [(row["stage"], row["arch"]) for row in document["builds"]] == [("naive", "sm_80"), ("naive", "sm_90")]
+    assert document["builds"][0]["registers"] > 0
+    assert document["builds"][0]["spill_store_bytes"] == 0
+
+
+def test_stage_and_all_exclude_each_other() -> None:
+    assert chosen_stages(["2d", "naive", "2d"], False, []) == ["2d", "naive"]
+    assert chosen_stages(None, True, ["a", "b"]) == ["a", "b"]
+    with pytest.raises(UsageError, match="exclude each other"):
+        chosen_stages(["2d"], True, [])
+    with pytest.raises(UsageError, match="no stage was named"):
+        chosen_stages(None, False, [])
+    with pytest.raises(UsageError, match="Did you mean 2d"):
+        chosen_stages(["2dd"], False, [])
+
+
+def cases(wrong: bool) -> list[CheckCase]:
+    return [
+        CheckCase("2d", "fast", Problem(128, 128, 128), "as asked", 1e-7, 1e-8, 2e-6, True),
+        CheckCase("2d", "guarded", Problem(1, 1, 1), "one element", 1.0, 1.0, 2e-7, not wrong, "C[0, 0] is off"),
+    ]
+
+
+def check(monkeypatch: pytest.MonkeyPatch, wrong: bool, *arguments: str) -> str:
+    seen: dict[str, Any] = {}
+
+    def fake(ids: list[str], problem: Problem, *, quick: bool, report: object) -> list[CheckCase]:
+        seen.update(ids=ids, problem=problem, quick=quick)
+        return cases(wrong)
+
+    monkeypatch.setattr("ncu_lab.workflows.checking.check_stages", fake)
+    out = run("check", "--stage", "2d", "-m", "128", "--size", "64", "--quick", *arguments)
+    assert seen == {"ids": ["2d"], "problem": Problem(128, 64, 64), "quick": True}
+    return out
+
+
+def test_check_passes_its_options_on_and_sums_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "All 2 cases are right" in check(monkeypatch, False)
+    document = json.loads(check(monkeypatch, False, "--format", "json"))
+    assert [case["passed"] for case in document["cases"]] == [True, True]
+
+
+def test_a_wrong_result_fails_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CheckFailedError, match="1 of 2 cases are wrong, in 2d"):
+        check(monkeypatch, True)

@@ -1,0 +1,117 @@
+"""Building, checking and timing: what the workflows make of what the layers below give."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ncu_lab.errors import EnvironmentLacksError, UsageError
+from ncu_lab.gpu.toolkit import find_tool
+from ncu_lab.model import TIMING_COLUMNS, CheckCase, Device, Problem, ProgressEvent
+from ncu_lab.workflows import benching, building, checking
+
+needs_nvcc = pytest.mark.skipif(find_tool("nvcc") is None, reason="nvcc is not here")
+
+
+def case(error: float = 1e-7, passed: bool = True, limit: float = 2e-6) -> CheckCase:
+    return CheckCase("2d", "fast", Problem(64, 64, 64), "as asked", error, 1e-8, limit, passed, "")
+
+
+@needs_nvcc
+def test_builds_both_variants_and_skips_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCU_LAB_CACHE", str(tmp_path))
+    events: list[ProgressEvent] = []
+    builds = building.build_stages(["2d", "cublas-fp32", "naive"], "sm_90", report=events.append)
+    assert [(build.stage, build.variant) for build in builds] == [("2d", "fast"), ("2d", "guarded"), ("naive", "fast")]
+    assert [(event.subject, event.state) for event in events] == [
+        ("2d", "start"),
+        ("2d", "done"),
+        ("naive", "start"),
+        ("naive", "done"),
+    ]
+    assert "registers" in events[1].detail
+
+
+@needs_nvcc
+def test_a_stage_that_does_not_fit_is_reported_and_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCU_LAB_CACHE", str(tmp_path))
+    events: list[ProgressEvent] = []
+    with pytest.raises(UsageError, match="needs sm_80"):
+        building.build_stages(["warptiled"], "sm_75", report=events.append)
+    assert events[-1].state == "failed"
+
+
+def test_kernel_ids_are_what_an_architecture_can_run() -> None:
+    assert "cublas-fp32" not in building.kernel_ids()
+    assert "warptiled" in building.kernel_ids("sm_90")
+    assert "warptiled" not in building.kernel_ids("sm_75")
+    with pytest.raises(UsageError):
+        building.kernel_ids("hopper")
+
+
+def test_unknown_stages_are_refused_before_anything_runs() -> None:
+    for work in (building.build_stages, lambda ids: benching.time_stages(ids, Problem(8, 8, 8))):
+        with pytest.raises(UsageError, match="Did you mean 2d"):
+            work(["2dd"])
+
+
+def test_without_a_gpu_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_gpu() -> Device:
+        raise EnvironmentLacksError("no GPU")
+
+    monkeypatch.setattr(checking, "current_device", no_gpu)
+    monkeypatch.setattr(checking, "build_stages", lambda ids: pytest.fail("built"))
+    with pytest.raises(EnvironmentLacksError):
+        checking.check_stages(["2d"], Problem(8, 8, 8))
+
+
+def test_a_case_survives_json_with_null_for_nan() -> None:
+    document: dict[str, Any] = {
+        "stage": "2d",
+        "variant": "fast",
+        "problem": {"m": 3, "n": 4, "k": 5, "alpha": 1.0, "beta": 0.5},
+        "case": "odd",
+        "max_rel_error": None,
+        "norm_error": 0.5,
+        "limit": 1e-6,
+        "passed": False,
+        "detail": "not written",
+    }
+    found = checking.case_of(document)
+    assert math.isnan(found.max_rel_error)
+    assert found.norm_error == 0.5
+    assert found.problem == Problem(3, 4, 5, beta=0.5)
+
+
+def test_cases_in_one_line() -> None:
+    assert checking.describe_cases([case(), case(3.2e-7)]) == ("64³ + 1 shapes   max error 3.2e-07 (limit 2.0e-06)  ✓")
+    assert "✗ 1 wrong" in checking.describe_cases([case(), case(math.nan, passed=False)])
+
+
+def test_timing_in_one_line() -> None:
+    data = {"median_ns": 767_000.0, "spread_ns": 900.0, "n": 20, "flop_per_s": 22.4e12, "share_of_reference": 0.45}
+    words = benching.describe_timing(data, "cuBLAS FP32").replace("\u2009", " ")
+    assert words == "767 µs ± 1 (n = 20)  22.4 TFLOP/s  45 % of cuBLAS FP32"
+    assert "of" not in benching.describe_timing({**data, "share_of_reference": None}, None)
+
+
+def test_summary_rows_follow_the_registry_and_know_the_peak() -> None:
+    rows = [(0, 0, 0, "wmma", "alone", 100.0, None, None, None), (0, 0, 1, "2d", "alone", 100.0, 1980.0, 650.0, 50.0)]
+    frame = pd.DataFrame(rows, columns=list(TIMING_COLUMNS)).astype(dict(TIMING_COLUMNS))
+    figures = {"median_ns": 100.0, "spread_ns": 1.0, "n": 1, "flop_per_s": 33.45e12, "reference": "cublas-fp32"}
+    bench = benching.Bench(
+        frame,
+        {"wmma": {**figures, "share_of_reference": None}, "2d": {**figures, "share_of_reference": 0.5}},
+        Device("NVIDIA H200", (9, 0), 132, max_sm_clock_hz=1.98e9),
+    )
+    two, wmma = benching.summarise(bench)
+    assert (two["stage"], wmma["stage"]) == ("2d", "wmma")
+    assert two["pct_of_reference"] == 50.0
+    assert two["pct_of_peak"] == pytest.approx(50.0, rel=1e-3)
+    assert (two["sm_clock_hz"], two["power_w"]) == (1.98e9, 650.0)
+    assert wmma["pct_of_reference"] is None
+    assert wmma["sm_clock_hz"] is None
