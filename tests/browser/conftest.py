@@ -1,0 +1,68 @@
+"""A headless Chromium and the real ``ncu-lab dashboard`` command to point it at."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from shutil import which
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+)  # fmt: skip
+
+
+Serving = Callable[[Path], AbstractContextManager[str]]
+
+
+@pytest.fixture(scope="session")
+def serving() -> Serving:
+    """Return a context manager that runs the command on a folder and gives its address."""
+    return _serving
+
+
+@contextmanager
+def _serving(store: Path) -> Iterator[str]:
+    """Run the command on a free port; yields the address it prints."""
+    command = [sys.executable, "-m", "ncu_lab.cli.app", "dashboard", "--store", str(store)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    assert process.stdout is not None
+    try:
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found, "the command printed no address"
+        yield found[0]
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+
+
+@pytest.fixture(scope="session")
+def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int, int], webdriver.Chrome]]:
+    """Return a function that opens a browser of a size with a new, empty profile."""
+    opened: list[webdriver.Chrome] = []
+
+    def start(width: int, height: int) -> webdriver.Chrome:
+        options = webdriver.ChromeOptions()
+        options.binary_location = which("chromium") or ""
+        for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        browser = webdriver.Chrome(options=options, service=Service(which("chromedriver")))
+        opened.append(browser)
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        return browser
+
+    yield start
+    for browser in opened:
+        browser.quit()

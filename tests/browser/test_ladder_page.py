@@ -1,0 +1,278 @@
+"""The ladder page in a real browser, served by the real command from runs of golden counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import builders
+import pytest
+from golden_runs import golden_run
+from selenium.webdriver import ActionChains, Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from ncu_lab.metrics import stall_cycles
+from ncu_lab.model import Problem
+from ncu_lab.render.palette import DARK, LIGHT
+from ncu_lab.store import Store
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+Serving = Callable[[Path], AbstractContextManager[str]]
+
+STAGES = list(builders.STAGES)
+_PLOT = "document.querySelector('#%s .js-plotly-plot')"
+
+
+def write_runs(folder: Path) -> None:
+    run = golden_run(STAGES)
+    Store(folder).write(replace(run, instances=builders.access_instances(STAGES)))
+    small = golden_run(
+        ["naive", "2d"],
+        problem=Problem(512, 512, 512),
+        run_id="20261129T011207-ladder-4f2c9ab-91c2",
+        created="2026-11-29T01:12:07+00:00",
+    )
+    Store(folder).write(small)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    write_runs(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(store: Path, serving: Serving) -> Iterator[str]:
+    with serving(store) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def wide(open_browser: Callable[[int, int], Chrome]) -> Chrome:
+    return open_browser(1440, 1900)
+
+
+@pytest.fixture(autouse=True)
+def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test whose page wrote an error or a warning to the console."""
+    yield
+    for name in ("wide", "phone"):
+        if name in request.fixturenames:
+            assert request.getfixturevalue(name).get_log("browser") == []
+
+
+def open_page(browser: Chrome, url: str) -> None:
+    browser.get(url)
+    for figure in ("matrix", "speed", "roofline"):
+        wait(browser, f"({_PLOT % figure})?.data?.length")
+
+
+def wait(browser: Chrome, condition: str) -> None:
+    WebDriverWait(browser, 20).until(
+        lambda one: one.execute_script(f"return Boolean({condition})"), f"never true: {condition}"
+    )
+
+
+def traces(browser: Chrome, figure: str) -> list[dict[str, Any]]:
+    # Plotly keeps numbers as typed arrays, which the driver would hand over as objects.
+    found: list[dict[str, Any]] = browser.execute_script(
+        f"return ({_PLOT % figure}).data.map(t => ({{name: t.name, xaxis: t.xaxis, type: t.type, "
+        "x: Array.from(t.x || []), y: Array.from(t.y || []), stages: Array.from(t.customdata || []), "
+        "colours: [].concat(t.marker && t.marker.color || [])}))"
+    )
+    return found
+
+
+def trace(browser: Chrome, figure: str, name: str, axis: str | None = None) -> dict[str, Any]:
+    (found,) = [one for one in traces(browser, figure) if one["name"] == name and axis in (None, one["xaxis"])]
+    return found
+
+
+def at(found: dict[str, Any], stage: str) -> float:
+    return float(found["x"][found["stages"].index(stage)])
+
+
+def text(browser: Chrome, component: str) -> str:
+    return browser.find_element(By.ID, component).text.replace("\u202f", " ").replace("\u2009", " ")
+
+
+def choose(browser: Chrome, control: str, value: str) -> None:
+    browser.find_element(By.CSS_SELECTOR, f"#{control} input[value='{value}']").click()
+
+
+def query(browser: Chrome) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(browser.current_url).query)
+
+
+def selected_row(browser: Chrome) -> str:
+    labels = browser.execute_script(f"return ({_PLOT % 'matrix'}).layout.yaxis.ticktext")
+    bold = [label for label in labels if label.startswith("<b>")]
+    return bold[0][3:-4] if bold else ""
+
+
+def test_figures_hold_the_measured_values(wide: Chrome, address: str) -> None:
+    open_page(wide, address)
+    matrix = traces(wide, "matrix")
+    assert {one["xaxis"] for one in matrix} == {"x", "x2", "x3", "x4", "x5"}
+    bars = [one for one in matrix if one["type"] == "bar" and one["xaxis"] == "x2"]
+    reasons = {reason for stage in STAGES for reason in builders.summary(stage).stalls}
+    assert len(bars) == len(reasons)
+    for stage in ("naive", "2d", "wmma", "cublas-fp32"):
+        assert sum(at(bar, stage) for bar in bars) == pytest.approx(100.0)
+    cycles = stall_cycles(builders.golden_counters()["1d"]["metrics"].items())
+    share = 100 * cycles["short_scoreboard"] / sum(cycles.values())
+    assert at(trace(wide, "matrix", "short scoreboard"), "1d") == pytest.approx(share)
+    assert at(trace(wide, "matrix", "duration"), "2d") == 197984.0
+    assert at(trace(wide, "matrix", "loads", "x3"), "naive") == pytest.approx(16.5076, abs=1e-4)
+    assert at(trace(wide, "matrix", "stores", "x4"), "smem-conflict") == pytest.approx(16.6755, abs=1e-4)
+    assert at(trace(wide, "matrix", "achieved occupancy"), "2d") == pytest.approx(12.4786, abs=1e-4)
+    assert at(trace(wide, "speed", "speed"), "1d") == pytest.approx(2 * 1024**3 / 127200 / 1e3)
+    assert at(trace(wide, "roofline", "stages"), "naive") == pytest.approx(0.015144, rel=1e-3)
+    assert text(wide, "heading") == "Eight stages make FP32 matmul 35× faster: 4.42 ms to 127 µs, 48 % of cuBLAS"
+
+
+def test_the_page_fills_its_width_and_never_scrolls_sideways(wide: Chrome, address: str) -> None:
+    open_page(wide, address)
+    widths = wide.execute_script(
+        f"const plot = ({_PLOT % 'matrix'}).getBoundingClientRect(), root = document.documentElement;"
+        "return [plot.width, root.scrollWidth, root.clientWidth]"
+    )
+    assert widths[0] == pytest.approx(1358, abs=2)
+    assert widths[1] == widths[2]
+
+
+def test_a_link_restores_the_view(wide: Chrome, address: str) -> None:
+    open_page(wide, f"{address}?problem=512&level=dram&stage=2d&theme=dark&sort=duration&scale=cycles")
+    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    assert trace(wide, "matrix", "duration")["stages"] == ["naive", "2d"]
+    assert text(wide, "context").splitlines()[0].startswith("NVIDIA H200")
+    assert "512 × 512 × 512" in text(wide, "context")
+    title = wide.execute_script(f"return ({_PLOT % 'roofline'}).layout.xaxis.title.text")
+    assert "DRAM" in title
+    for control, value in (("problem", "512"), ("level", "dram"), ("stage", "2d"), ("sort", "duration")):
+        assert wide.find_element(By.CSS_SELECTOR, f"#{control} input[value='{value}']").is_selected()
+    page = wide.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert page == "rgb(13, 17, 23)"  # DARK.page
+    assert trace(wide, "matrix", "duration")["colours"] == [DARK.text]
+
+
+def test_the_theme_button_recolours_page_and_figures(wide: Chrome, address: str) -> None:
+    open_page(wide, address)
+    assert trace(wide, "matrix", "duration")["colours"] == [LIGHT.text]
+    wide.find_element(By.ID, "theme-button").click()
+    wait(wide, f"({_PLOT % 'matrix'}).data.find(t => t.name === 'duration').marker.color === '{DARK.text}'")
+    wait(wide, f"({_PLOT % 'roofline'}).data.find(t => t.name === 'roof').line.color === '{DARK.text}'")
+    wait(wide, f"({_PLOT % 'speed'}).layout.font.color === '{DARK.text}'")
+    assert wide.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
+    assert query(wide) == {"theme": ["dark"]}
+
+
+def test_levels_switch_the_roofline_and_back_returns(wide: Chrome, address: str) -> None:
+    open_page(wide, address)
+    near = at(trace(wide, "roofline", "stages"), "2d")
+    choose(wide, "level", "dram")
+    wait(wide, f"({_PLOT % 'roofline'}).layout.xaxis.title.text.includes('DRAM')")
+    metrics = builders.golden_counters()["2d"]["metrics"]
+    flop = 2 * metrics["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed"]
+    flop *= metrics["smsp__cycles_elapsed.avg.per_second"] * metrics["gpu__time_duration.sum"] * 1e-9
+    dram = flop / (metrics["dram__bytes_read.sum"] + metrics["dram__bytes_write.sum"])
+    assert at(trace(wide, "roofline", "stages"), "2d") == pytest.approx(dram, rel=0.02)
+    assert dram > 10 * near
+    assert query(wide) == {"level": ["dram"]}
+    wide.back()
+    wait(wide, f"!({_PLOT % 'roofline'}).layout.xaxis.title.text.includes('DRAM')")
+    assert query(wide) == {}
+
+
+def test_a_click_selects_the_stage_in_every_figure_and_escape_clears(wide: Chrome, address: str) -> None:
+    open_page(wide, address)
+    x, y = wide.execute_script(
+        f"const gd = {_PLOT % 'matrix'}, box = gd.getBoundingClientRect(), l = gd._fullLayout;"
+        "return [box.x + l.xaxis2._offset + l.xaxis2.d2p(90), box.y + l.yaxis._offset + l.yaxis.d2p(6)]"
+    )
+    pointer = ActionChains(wide)
+    pointer.w3c_actions.pointer_action.move_to_location(int(x), int(y))
+    pointer.w3c_actions.pointer_action.click()
+    pointer.perform()
+    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    wait(wide, f"({_PLOT % 'speed'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    wait(wide, f"({_PLOT % 'roofline'}).layout.annotations.some(a => a.text === '<b>2d</b>')")
+    points = trace(wide, "roofline", "stages")
+    assert points["colours"][points["stages"].index("2d")] == LIGHT.accent
+    assert query(wide) == {"stage": ["2d"]}
+    assert wide.find_element(By.CSS_SELECTOR, "#stage input[value='2d']").is_selected()
+    wide.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
+    wait(wide, f"!({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    assert query(wide) == {}
+
+
+def test_arrow_keys_move_the_selection_and_rows_lie_over_their_names(wide: Chrome, address: str) -> None:
+    open_page(wide, f"{address}?stage=1d")
+    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>1d</b>')")
+    row = wide.find_element(By.CSS_SELECTOR, "#stage input[value='1d']")
+    row.send_keys(Keys.ARROW_DOWN)
+    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    assert selected_row(wide) == "2d"
+    middle, drawn = wide.execute_script(
+        "const box = document.querySelector(\"#stage input[value='2d']\").closest('label').getBoundingClientRect();"
+        f"const gd = {_PLOT % 'matrix'}, l = gd._fullLayout;"
+        "return [box.y + box.height / 2, gd.getBoundingClientRect().y + l.yaxis._offset + l.yaxis.d2p(6)]"
+    )
+    assert middle == pytest.approx(drawn, abs=2)
+
+
+def test_every_value_is_also_in_a_table(wide: Chrome, address: str) -> None:
+    open_page(wide, address)
+    wide.find_element(By.CSS_SELECTOR, "#matrix-details summary").click()
+    cells = wide.find_elements(By.CSS_SELECTOR, "#matrix-table tbody tr")[6].find_elements(By.TAG_NAME, "td")
+    shown = [cell.text.replace("\u2009", " ") for cell in cells]
+    assert shown[:4] == ["2d", "198 µs", "10.8", "31.0 %"]
+
+
+def test_a_problem_that_is_not_there_is_told_with_what_is(wide: Chrome, address: str) -> None:
+    wide.get(f"{address}?problem=4096")
+    wait(wide, "document.querySelector('#empty .card')")
+    assert "no runs of problem 4096" in text(wide, "empty")
+    assert not wide.find_element(By.ID, "cards").is_displayed()
+    choose(wide, "problem", "1024")
+    wait(wide, "document.getElementById('cards').offsetHeight > 0")
+    wait(wide, f"({_PLOT % 'matrix'})?.data?.length > 20")
+
+
+def test_an_empty_store_says_what_to_type_and_shows_the_first_run_by_itself(
+    wide: Chrome, serving: Serving, tmp_path: Path
+) -> None:
+    with serving(tmp_path) as address:
+        wide.get(address)
+        wait(wide, "document.querySelector('#empty .card')")
+        assert "ncu-lab profile --all" in text(wide, "empty")
+        assert "ncu-lab dashboard --example" in text(wide, "empty")
+        write_runs(tmp_path)
+        wait(wide, f"({_PLOT % 'matrix'})?.data?.length > 20")
+        assert text(wide, "empty") == ""
+        # Leave before the server goes, so that the page does not ask a server that is no more.
+        wide.get("about:blank")
+
+
+@pytest.fixture(scope="module")
+def phone(open_browser: Callable[[int, int], Chrome]) -> Chrome:
+    return open_browser(390, 1600)
+
+
+def test_a_phone_shows_one_panel_at_a_time_and_never_scrolls_sideways(phone: Chrome, address: str) -> None:
+    open_page(phone, address)
+    assert {one["xaxis"] for one in traces(phone, "matrix")} == {"x"}
+    assert at(trace(phone, "matrix", "duration"), "2d") == 197984.0
+    choose(phone, "panel", "conflicts")
+    wait(phone, f"({_PLOT % 'matrix'}).data.some(t => t.name === 'loads')")
+    assert text(phone, "matrix-title") == "Bank conflicts"
+    assert phone.execute_script("return document.documentElement.scrollWidth") == 390
+    assert phone.find_element(By.CSS_SELECTOR, "#roofline-table table").is_displayed()
