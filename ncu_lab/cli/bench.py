@@ -34,8 +34,9 @@ def bench(
     ] = DEFAULT_SAMPLES,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Time stages with CUDA events: median, spread, FLOP/s, percent of the reference and of the device's peak.
+    """Time stages, unprofiled, beside their references.
 
+    Shows median, spread, FLOP/s, percent of the reference and of the device's peak, by CUDA events.
     Caches are flushed before each sample. A stage and its reference take turns, then each runs alone; the percentage
     is the smaller of the two. Results are not checked here: ncu-lab check does that.
     """

@@ -26,8 +26,9 @@ def build(
     ] = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Compile stages; show registers, spills, shared memory, barriers and the instruction mix.
+    """Compile stages; show what the compiler made of them.
 
+    Registers, spills, shared memory, barriers and, where a disassembler is installed, the instruction mix.
     Needs nvcc, but no GPU. What was built before comes from the cache.
     """
     from ncu_lab.cli.options import chosen_stages

@@ -34,8 +34,9 @@ def check(
     quick: Annotated[bool, typer.Option("--quick", help="The problem and fourteen small cases only.")] = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Compare stages with float64 at many shapes; exit 1 when a result is wrong.
+    """Compare stages with float64 results at many shapes.
 
+    Exit code 1 when a result is wrong.
     Each stage meets the problem asked for, then edge shapes, other alpha and beta, longer rows, unaligned bases and
     repetitions that must agree to the bit.
     """

@@ -20,7 +20,9 @@ def dashboard(
         typer.Option("--port", min=1, max=65535, help="Default: 8050, else the next free one.", show_default=False),
     ] = None,
 ) -> None:
-    """Show the ladder in a browser: durations, stalls, sectors, conflicts, occupancy and the roofline.
+    """Serve the ladder to a browser.
+
+    Durations, stalls, sectors, bank conflicts, occupancy and the roofline.
 
     The page reads the store and never writes; new runs appear on it by themselves. Ctrl-C ends it.
     """

@@ -21,9 +21,9 @@ _OPTIONAL = ("disassembler",)
 
 
 def doctor(store: StoreOption = None, format: FormatOption = Format.TABLE) -> None:
-    """Try what every command needs, a kernel under ncu included, and say what can run here.
+    """Say what this machine lacks, and the fix for each.
 
-    Exit code 4 when `profile` cannot.
+    Tries what every command needs, a kernel under ncu included. Exit code 4 when `profile` cannot run.
     """
     from ncu_lab.cli.progress import progress_reporter
     from ncu_lab.render.terminal import Column, Terminal, emit

@@ -21,7 +21,7 @@ def import_(
     keep_report: KeepOption = True,
     store: StoreOption = None,
 ) -> None:
-    """Take a report or a CSV export made elsewhere into the store.
+    """Store a report or a CSV export made elsewhere.
 
     Prints the id of the new run; warnings about the file go to stderr.
     """

@@ -26,7 +26,9 @@ def ladder(
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the ladder stage by stage: time, share of the reference, waits, accesses, and what each step bought.
+    """Show the ladder stage by stage, and what each bought.
+
+    Time, share of the reference, what warps wait for, memory accesses, registers.
 
     Each stage comes from the newest run of the problem on one device; without --size, of the newest run's problem.
     """

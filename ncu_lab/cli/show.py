@@ -31,7 +31,10 @@ def show(
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Show one run, file or commit: its launches, and what limits the longest of them."""
+    """Show one run, file or commit, and what limits it.
+
+    Lists its launches; the longest one in full.
+    """
     from ncu_lab.workflows.climbing import view
     from ncu_lab.workflows.reading import open_run
 

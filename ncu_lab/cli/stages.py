@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def stages(format: FormatOption = Format.TABLE) -> None:
-    """List the ladder: what each stage changes, its tile, the bottleneck expected, what it needs.
+    """List the stages of the ladder and what each changes.
 
-    Works without a GPU.
+    Beside it the tile, the bottleneck expected and what the stage needs. Works without a GPU.
     """
     from ncu_lab.gpu.registry import load_stages
     from ncu_lab.render.terminal import Column, Terminal, emit

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +29,14 @@ def test_every_command_and_option_says_what_it_does(generate: ModuleType) -> Non
         assert command.help, f"the function of command {name} has no docstring"
         for spelling, meaning in generate.documented(command, name):
             assert meaning.partition("[")[0].strip(), f"{name} {spelling} has no help"
+
+
+def test_the_list_of_commands_cuts_no_sentence(generate: ModuleType) -> None:
+    command = [sys.executable, "-m", "ncu_lab.cli.app", "--help"]
+    printed = subprocess.run(command, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=True)
+    listed = printed.stdout.partition("\nCommands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == list(generate.commands())
+    assert [line for line in listed if not line.endswith(".") or line.endswith("...")] == []
 
 
 def test_every_command_is_in_the_reference(generate: ModuleType) -> None:
