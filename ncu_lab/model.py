@@ -326,7 +326,7 @@ METRIC_COLUMNS: Mapping[str, str] = {
 INSTANCE_COLUMNS: Mapping[str, str] = {
     "launch": "int64",
     "metric": "category",
-    "kind": "category",  # what the correlation is: pc, index, time (ns since 1970), name
+    "kind": "category",  # what the correlation is: pc, index, time (ns), name
     "correlation": "int64",  # the position among the instances where the kind is name
     "label": "category",  # the correlation itself where the kind is name (an opcode)
     "value": "float64",  # NaN where the instance is a word

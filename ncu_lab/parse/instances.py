@@ -20,7 +20,8 @@ _LEAST_TIME = 2**58
 """Correlations from here on are times: nanoseconds since 1970 passed it in 1979, no GPU address reaches it."""
 
 _LEAST_PC = 2**32
-"""Correlations from here to ``_LEAST_TIME`` are addresses, whether or not the report has their SASS."""
+"""Addresses of instructions begin far above this in all known reports, indexes end far below.
+Asking for SASS does not tell: some reports have code at address 0, where indexes look like addresses."""
 
 
 class Words:
@@ -94,13 +95,11 @@ class InstanceColumns:
             return _NAME, rows
         as_uint64 = ids.as_uint64
         correlations = [as_uint64(row) for row in rows]
-        # A time line starts at 0, so its last instance is the one that tells.
-        if correlations[-1] >= _LEAST_TIME:
-            return _TIME, correlations
-        assert self._action is not None
-        if correlations[-1] >= _LEAST_PC or self._action.sass_by_pc(correlations[-1]):
-            return _PC, correlations
-        return _INDEX, correlations
+        first, last = correlations[0], correlations[-1]
+        if last < _LEAST_PC:
+            return _INDEX, correlations
+        # Times count from 1970 or, on some GPUs, from the start of the machine; a time line always has an entry at 0.
+        return (_TIME if last >= _LEAST_TIME or first < _LEAST_PC else _PC), correlations
 
     def _places_of(self, pcs: Sequence[int]) -> list[int]:
         # Most metrics of a launch are correlated with the very same instructions.

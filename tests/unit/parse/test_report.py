@@ -8,6 +8,7 @@ import pytest
 from ncu_lab import metrics
 from ncu_lab.errors import InputError
 from ncu_lab.model import INSTANCE_COLUMNS, LAUNCH_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, ParsedReport
+from ncu_lab.parse.instances import InstanceColumns
 from ncu_lab.parse.report import plain_message, read_report
 
 Golden = Callable[[str], Path]
@@ -179,3 +180,62 @@ def test_a_report_without_results_is_an_error(tmp_path: Path) -> None:
 )
 def test_links_in_messages(message: str, plain: str) -> None:
     assert plain_message(message) == plain
+
+
+class _Words:
+    """Stands for the reader's metric: numbers, with correlations."""
+
+    ValueKind_STRING = 2
+
+    def __init__(self, numbers: list[int], correlations: list[int] | None = None) -> None:
+        self._numbers, self._correlations = numbers, correlations
+
+    def kind(self, _: int) -> int:
+        return 6
+
+    def as_double(self, row: int) -> float:
+        return float(self._numbers[row])
+
+    def as_uint64(self, row: int) -> int:
+        return self._numbers[row]
+
+    def has_correlation_ids(self) -> bool:
+        return self._correlations is not None
+
+    def correlation_ids(self) -> "_Words":
+        return _Words(self._correlations or [])
+
+
+class _Code:
+    """Stands for the reader's result, with code everywhere and no source."""
+
+    def sass_by_pc(self, _: int) -> str:
+        return " NOP"
+
+    def source_info(self, _: int) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("correlations", "kind"),
+    [
+        ([0x7FE0_0000_0000, 0x7FE0_0000_0010], "pc"),
+        ([47_256_920_320], "pc"),  # the least address in any report known
+        ([0, 512, 1024], "index"),  # although there is code at these addresses
+        ([0], "index"),
+        (None, "index"),
+        ([0, 1_796_000_027_079_693_056], "time"),  # since 1970
+        ([1_796_000_027_079_693_056], "time"),
+        ([0, 1_348_398_789_088, 1_348_398_796_768], "time"),  # since the machine started (a Tesla T4)
+    ],
+)
+def test_what_instances_are_correlated_with(correlations: list[int] | None, kind: str) -> None:
+    columns = InstanceColumns()
+    columns.start(0, _Code())
+    rows = len(correlations) if correlations else 2
+    columns.add("m", _Words(list(range(rows)), correlations), rows, 2.0)
+    frame = columns.table()
+    assert frame["kind"].tolist() == [kind] * rows
+    assert frame["correlation"].tolist() == (correlations or [0, 1])
+    assert frame["value"].tolist() == [2.0 * row for row in range(rows)]
+    assert frame["sass"].notna().all() == (kind == "pc")
