@@ -19,6 +19,7 @@ from ncu_lab.cli.options import (
     SizeOption,
     StageOption,
     StoreOption,
+    chosen_stages,
     problem_from,
     resolve_store,
 )
@@ -26,6 +27,7 @@ from ncu_lab.errors import UsageError
 
 if TYPE_CHECKING:
     from ncu_lab.model import Run
+    from ncu_lab.collect.command import Collection
     from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest
 
 
@@ -137,7 +139,9 @@ def profile(
     store: StoreOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Build, check, time and profile stages of the ladder, or profile any program; store it and sum it up.
+    """Profile stages of the ladder, or any program.
+
+    Stages are built, checked against float64 and timed first; what came of it is stored and summed up.
 
     ncu-lab profile --stage 2d --size 2048
 
@@ -145,48 +149,42 @@ def profile(
 
     ncu-lab profile --name step -k gemm --nvtx step -- python train.py
     """
-    from ncu_lab.collect.command import Collection, Selection
-    from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest, plan
-    from ncu_lab.workflows.recording import recorded_command
+    from ncu_lab.collect.command import Selection
+    from ncu_lab.gpu.registry import load_stages
+    from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest, Settings, plan
 
-    collection = Collection(
-        sections=tuple(section or ()),
-        section_set=section_set,
-        metrics=tuple(one.strip() for text in metrics or () for one in text.split(",") if one.strip()),
-        clock_control=clock_control.value,
-        cache_control=cache_control.value,
-    )
-    recorded = recorded_command(sys.argv)
+    collection = _collection(section, section_set, metrics, clock_control, cache_control)
+    settings = Settings(collection, keep_report, timeout, ("ncu-lab", *sys.argv[1:]))
     request: ProfileRequest | ProgramRequest
     if command or name is not None:
         _refuse("a program", {"--stage": stage, "--all": all_stages, "--size": size, "-m": m, "-n": n})
-        request = ProgramRequest(
-            name=name or Path(command[0]).name if command else name or "",
-            target=tuple(command or ()),
-            selection=Selection(kernel or k, nvtx, launches),
-            collection=collection,
-            keep_report=keep_report,
-            timeout_s=timeout,
-            command=recorded,
-        )
+        target = tuple(command or ())
+        selection = Selection(kernel or k, nvtx, launches)
+        request = ProgramRequest(name or Path(target[0]).name, target, selection, settings)
     else:
         _refuse("stages", {"--kernel": kernel, "--nvtx": nvtx})
-        request = ProfileRequest(
-            stages=_stage_ids(stage, all_stages),
-            problem=problem_from(size, m, n, _size_k(k)),
-            samples=samples,
-            launches=1 if launches is None else launches,
-            collection=collection,
-            references=reference,
-            keep_report=keep_report,
-            timeout_s=timeout,
-            command=recorded,
-        )
+        stages = tuple(chosen_stages(stage, all_stages, list(load_stages())))
+        problem = problem_from(size, m, n, _size_k(k))
+        request = ProfileRequest(stages, problem, samples, 1 if launches is None else launches, reference, settings)
     if dry_run:
         print(shlex.join(plan(request)))
         return
-    run = _run(request, resolve_store(store, example=False))
-    _show(run, resolve_store(store, example=False), format)
+    folder = resolve_store(store, example=False)
+    _show(_run(request, folder), folder, format)
+
+
+def _collection(
+    sections: list[str] | None,
+    section_set: str | None,
+    metrics: list[str] | None,
+    clock_control: ClockControl,
+    cache_control: CacheControl,
+) -> Collection:
+    from ncu_lab.collect.command import Collection
+
+    names = [name.strip() for text in metrics or () for name in text.split(",")]
+    wanted = tuple(name for name in names if name)
+    return Collection(tuple(sections or ()), section_set, wanted, clock_control.value, cache_control.value)
 
 
 def _refuse(what: str, options: dict[str, object]) -> None:
@@ -199,16 +197,6 @@ def _refuse(what: str, options: dict[str, object]) -> None:
         if value not in (None, False, [], ()):
             hint = "Stages come without a COMMAND, a program without --stage, --all and sizes."
             raise UsageError(f"{option} does not go with {what}", hint)
-
-
-def _stage_ids(stage: list[str] | None, all_stages: bool) -> tuple[str, ...]:
-    if stage and all_stages:
-        raise UsageError("--stage and --all exclude each other")
-    if not all_stages:
-        return tuple(stage or ())
-    from ncu_lab.gpu.registry import load_stages
-
-    return tuple(load_stages())
 
 
 def _size_k(k: str | None) -> int | None:

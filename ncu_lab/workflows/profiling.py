@@ -44,6 +44,26 @@ DEFAULT_TIMEOUT_S = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """What profiling a stage and profiling a program have in common.
+
+    Attributes:
+        collection: What ncu collects.
+        keep_report: Whether the raw report is kept in the run.
+        timeout_s: Seconds that ncu may take.
+        command: Command line to record.
+    """
+
+    collection: Collection = field(default_factory=Collection)
+    keep_report: bool = True
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _at_least_one("timeout", self.timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileRequest:
     """What to profile of the ladder.
 
@@ -52,27 +72,20 @@ class ProfileRequest:
         problem: What every stage computes.
         samples: Unprofiled timings of each stage.
         launches: Profiled launches of each stage.
-        collection: What ncu collects.
         references: Whether the library references of the stages are profiled too.
-        keep_report: Whether the raw report is kept in the run.
-        timeout_s: Seconds that ncu may take.
-        command: Command line to record.
+        settings: How.
     """
 
     stages: tuple[str, ...]
     problem: Problem
     samples: int = 10
     launches: int = 1
-    collection: Collection = field(default_factory=Collection)
     references: bool = True
-    keep_report: bool = True
-    timeout_s: float = DEFAULT_TIMEOUT_S
-    command: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
-        for name, value in (("samples", self.samples), ("launches", self.launches), ("timeout", self.timeout_s)):
-            if value <= 0:
-                raise UsageError(f"--{name} {value:g} is too small", "It must be at least 1.")
+        _at_least_one("samples", self.samples)
+        _at_least_one("launches", self.launches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +96,28 @@ class ProgramRequest:
         name: What the run is called.
         target: The program and its arguments.
         selection: Which of its launches.
-        collection: What ncu collects.
-        keep_report: Whether the raw report is kept in the run.
-        timeout_s: Seconds that ncu may take.
-        command: Command line to record.
+        settings: How.
     """
 
     name: str
     target: tuple[str, ...]
     selection: Selection = field(default_factory=Selection)
-    collection: Collection = field(default_factory=Collection)
-    keep_report: bool = True
-    timeout_s: float = DEFAULT_TIMEOUT_S
-    command: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
         if not self.target:
             raise UsageError("no program was named", "Put it after two dashes: ncu-lab profile --name NAME -- COMMAND")
-        if self.timeout_s <= 0 or (self.selection.launches is not None and self.selection.launches <= 0):
-            raise UsageError("--timeout and --launches must be at least 1")
+        _at_least_one("launches", self.selection.launches)
         if self.selection.kernel is not None:
             try:
                 re.compile(self.selection.kernel)
             except re.error as error:
                 raise UsageError(f"-k {self.selection.kernel} is no regular expression: {error}") from error
+
+
+def _at_least_one(option: str, value: float | None) -> None:
+    if value is not None and value < 1:
+        raise UsageError(f"--{option} {value:g} is too small", "It must be at least 1.")
 
 
 def profile_stages(request: ProfileRequest, store_dir: Path, report: Reporter = silent) -> Run:
@@ -130,11 +141,11 @@ def profile_stages(request: ProfileRequest, store_dir: Path, report: Reporter = 
         ProgramError: When a kernel or ncu failed; what was done until then is stored.
     """
     stages = resolve_stages(request)
-    store, ncu = _ready(store_dir, request.collection)
+    store, ncu = _ready(store_dir, request.settings.collection)
     draft = Draft(
         ncu,
-        request.collection,
-        command=request.command,
+        request.settings.collection,
+        command=request.settings.command,
         stages=stages,
         problem=request.problem,
         device=current_device(),
@@ -194,10 +205,10 @@ def profile_program(request: ProgramRequest, store_dir: Path, report: Reporter =
         EnvironmentLacksError: When ncu, the permission to read counters or a writable store is missing.
         ProgramError: When the program or ncu failed; results until then are stored.
     """
-    store, ncu = _ready(store_dir, request.collection)
-    draft = Draft(ncu, request.collection, command=request.command, name=request.name)
+    store, ncu = _ready(store_dir, request.settings.collection)
+    draft = Draft(ncu, request.settings.collection, command=request.settings.command, name=request.name)
     try:
-        return _collect_and_store(_program_job(request, ncu), draft, store, report, request.keep_report)
+        return _collect_and_store(_program_job(request, ncu), draft, store, report, request.settings.keep_report)
     except NcuLabError as error:
         _keep(draft, store, error, report)
         raise
@@ -236,16 +247,16 @@ def _profile_and_store(request: ProfileRequest, draft: Draft, store: Store, repo
             path,
         )
         job = _stages_job(request, draft.stages, draft.ncu, path)
-        return _collect_and_store(job, draft, store, report, request.keep_report)
+        return _collect_and_store(job, draft, store, report, request.settings.keep_report)
 
 
 def _stages_job(request: ProfileRequest, stages: Sequence[Stage], ncu: Ncu, path: Path) -> Job:
     return Job(
         ncu=ncu,
         target=tuple(target_argv(path)),
-        collection=request.collection,
+        collection=request.settings.collection,
         selection=Selection(from_start=False),
-        timeout_s=request.timeout_s,
+        timeout_s=request.settings.timeout_s,
         subject=stages[0].id if len(stages) == 1 else f"{len(stages)} stages",
         expected_kernels=len(stages) * request.launches,
     )
@@ -255,9 +266,9 @@ def _program_job(request: ProgramRequest, ncu: Ncu) -> Job:
     return Job(
         ncu=ncu,
         target=request.target,
-        collection=request.collection,
+        collection=request.settings.collection,
         selection=request.selection,
-        timeout_s=request.timeout_s,
+        timeout_s=request.settings.timeout_s,
         subject=request.name,
         expected_kernels=request.selection.launches,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -187,8 +186,3 @@ def _common_flags(builds: Sequence[StageBuild]) -> tuple[str, ...]:
     if not builds:
         return ()
     return tuple(flag for flag in builds[0].flags if all(flag in build.flags for build in builds))
-
-
-def recorded_command(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return a command line as it is recorded: the program by its name, without the folder it was installed in."""
-    return (os.path.basename(arguments[0]), *arguments[1:]) if arguments else ()

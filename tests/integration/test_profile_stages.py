@@ -111,7 +111,7 @@ class Machine:
 
     def _time_stages(self, ids: Sequence[str], problem: Problem, samples: int, report: object) -> Bench:
         self.done.append(f"bench {' '.join(ids)} {samples}")
-        return Bench(timings([*ids, "cublas-fp32"]), DEVICE)
+        return Bench(timings([*ids, "cublas-fp32"]), {}, DEVICE)
 
 
 @pytest.fixture
