@@ -1,4 +1,4 @@
-"""What a wheel carries; tests/packaging.py, which CI runs, installs and uses one."""
+"""What a wheel carries; tests/install_and_use.py, which CI runs, installs and uses one."""
 
 from __future__ import annotations
 
