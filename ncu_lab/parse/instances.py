@@ -95,29 +95,33 @@ class InstanceColumns:
             return _NAME, rows
         as_uint64 = ids.as_uint64
         correlations = [as_uint64(row) for row in rows]
-        first, last = correlations[0], correlations[-1]
+        last = correlations[-1]  # some time lines start at 0
         if last < _LEAST_PC:
             return _INDEX, correlations
-        # Times count from 1970 or, on some GPUs, from the start of the machine; a time line always has an entry at 0.
-        return (_TIME if last >= _LEAST_TIME or first < _LEAST_PC else _PC), correlations
+        # Times count from 1970 or, on some GPUs, from the start of the machine: these look like addresses without code.
+        return (_TIME if last >= _LEAST_TIME or not self._has_code(last) else _PC), correlations
+
+    def _has_code(self, pc: int) -> bool:
+        return self._places[self._place_of(pc)][0] >= 0
 
     def _places_of(self, pcs: Sequence[int]) -> list[int]:
         # Most metrics of a launch are correlated with the very same instructions.
         if pcs == self._last_pcs:
             return self._last_places
-        known = self._place_of_pc
-        for pc in pcs:
-            if pc not in known:
-                known[pc] = self._new_place(pc)
-        self._last_pcs, self._last_places = list(pcs), [known[pc] for pc in pcs]
+        self._last_pcs, self._last_places = list(pcs), [self._place_of(pc) for pc in pcs]
         return self._last_places
 
-    def _new_place(self, pc: int) -> int:
+    def _place_of(self, pc: int) -> int:
+        """Return the number of a place in the code; each is looked up once a launch."""
+        known = self._place_of_pc.get(pc)
+        if known is not None:
+            return known
         assert self._action is not None
         sass = self._action.sass_by_pc(pc).strip()
         source = self._action.source_info(pc)
         file, line = (None, -1) if source is None else (source.file_name(), source.line())
         self._places.append((self._sass.code(sass or None), self._files.code(file or None), line))
+        self._place_of_pc[pc] = len(self._places) - 1
         return len(self._places) - 1
 
     def table(self) -> pd.DataFrame:
