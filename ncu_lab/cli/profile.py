@@ -26,8 +26,8 @@ from ncu_lab.cli.options import (
 from ncu_lab.errors import UsageError
 
 if TYPE_CHECKING:
-    from ncu_lab.model import Run
     from ncu_lab.collect.command import Collection
+    from ncu_lab.model import Run
     from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest
 
 

@@ -211,15 +211,25 @@ def _shortfall(job: Job, parsed: ParsedReport, outcome: NcuOutcome) -> NcuLabErr
     for notice in parsed.notices:
         if notice.code in _LOSSES:
             return ProgramError(f"ncu's report is incomplete: {notice.message}", "Profile again.")
-    collected = parsed.metrics.loc[parsed.metrics["value"].notna() | parsed.metrics["text"].notna(), "metric"].unique()
-    with_instances = parsed.instances["metric"].unique()
-    missing = [name for name in job.collection.metrics if name not in {*collected, *with_instances}]
+    missing = _not_collected(job.collection.metrics, parsed)
     if missing:
         return UsageError(
             f"not collected, though asked for with --metrics: {', '.join(missing)}",
-            "ncu --query-metrics lists what this GPU has; a counter needs its suffix (.sum, .avg, …).",
+            "ncu --query-metrics lists what this GPU has.",
         )
     return None
+
+
+def _not_collected(metrics: Sequence[str], parsed: ParsedReport) -> list[str]:
+    """Return the metrics asked for that no launch has.
+
+    A counter without a suffix stands for all of them (``.sum``, ``.avg`` …); ``group:``, ``regex:`` and their like
+    name no metric at all.
+    """
+    table = parsed.metrics
+    present = {*table.loc[table["value"].notna() | table["text"].notna(), "metric"], *parsed.instances["metric"]}
+    stems = {name.partition(".")[0] for name in present}
+    return [name for name in metrics if ":" not in name and name not in present and name not in stems]
 
 
 def _no_report(job: Job, outcome: NcuOutcome) -> Failure:

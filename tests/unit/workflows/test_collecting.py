@@ -75,6 +75,13 @@ def test_metrics_asked_for_and_not_there_are_named() -> None:
     assert error.exit_code == Exit.USAGE
 
 
+def test_a_counter_without_suffix_and_a_group_are_no_missing_metrics() -> None:
+    wanted = Collection(metrics=("sm__cycles", "group:memory__chart", "sm__inst"))
+    error = collecting._shortfall(job(collection=wanted), parsed("sm__cycles.avg"), outcome())
+    assert error is not None
+    assert error.message.endswith("--metrics: sm__inst")
+
+
 def test_a_metric_without_a_value_counts_as_not_collected() -> None:
     empty = parsed("a.sum")
     empty.metrics["value"] = float("nan")
