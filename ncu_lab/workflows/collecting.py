@@ -174,8 +174,8 @@ def _timeout(job: Job, outcome: NcuOutcome) -> Failure:
         "timeout",
         ProgramError(
             f"profiling took longer than {job.timeout_s:g} s and was ended{where}",
-            "A larger --timeout, fewer --section, or a filter (-k, --launches) helps. A kernel that waits for another, as "
-            "collectives do, hangs when it is replayed.",
+            "A larger --timeout, fewer --section, or a filter (-k, --launches) helps. A kernel that waits for another, "
+            "as collectives do, hangs when it is replayed.",
         ),
     )
 
