@@ -13,9 +13,12 @@ from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_colour, stall_fam
 
 
 def graph(component_id: str) -> dcc.Graph:
-    """Return an empty graph that follows the width of its card."""
+    """Return a graph that follows the width of its card; until it is drawn it is blank, without axes of nothing."""
+    hidden = {"visible": False}
+    clear = "rgba(0,0,0,0)"
     return dcc.Graph(
         id=component_id,
+        figure={"layout": {"xaxis": hidden, "yaxis": hidden, "paper_bgcolor": clear, "plot_bgcolor": clear}},
         config={"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False},
         responsive="auto",
         className="graph",

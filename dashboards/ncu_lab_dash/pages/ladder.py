@@ -50,6 +50,7 @@ def layout() -> html.Main:
                 ],
                 className="controls choice",
             ),
+            html.P("Reading the runs…", className="loading-words muted"),
             html.Div(id=ids.EMPTY),
             html.Div(
                 [
@@ -151,6 +152,7 @@ def register(app: Dash, data: LadderData) -> None:
     _register_figures(app, data)
     _register_narrow(app)
     _register_words(app, data)
+    _register_card_words(app, data)
 
 
 def _register_view(app: Dash) -> None:
@@ -309,6 +311,8 @@ def _register_words(app: Dash, data: LadderData) -> None:
         heading, speed_title = headlines.ladder_headline(ladder), headlines.speed_headline(ladder)
         return "", None, context, unbroken(heading), unbroken(lead), unbroken(speed_title)
 
+
+def _register_card_words(app: Dash, data: LadderData) -> None:
     @app.callback(
         Output(ids.MATRIX_TITLE, "children"),
         Output(ids.MATRIX_NOTE, "children"),
