@@ -50,7 +50,8 @@ def read_table(data: bytes, columns: Mapping[str, str]) -> pd.DataFrame:
         ValueError: When the bytes are not Parquet, or a column is missing.
     """
     try:
-        arrow = pq.read_table(pa.BufferReader(data), columns=list(columns))
+        # Not pq.read_table: it imports all of pyarrow's datasets first.
+        arrow = pq.ParquetFile(pa.BufferReader(data)).read(columns=list(columns))
         return table(columns, {name: _column(arrow[name], kind) for name, kind in columns.items()})
     except (KeyError, pa.ArrowException, OSError) as error:
         raise ValueError(str(error)) from error
