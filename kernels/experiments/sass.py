@@ -23,11 +23,12 @@ REGISTER = re.compile(r"\bR(\d+)(\.reuse)?\b")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One SASS instruction: byte address, mnemonic with modifiers, operand text, predicate removed."""
+    """One SASS instruction: byte address, mnemonic with modifiers, operand text, its guarding predicate."""
 
     address: int
     opcode: str
     operands: str
+    guard: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,20 @@ def disassemble(cubin: Path, function: str) -> list[Instruction]:
     ).stdout
     code = []
     for match in INSTRUCTION.finditer(text):
-        body = re.sub(r"^@!?U?P\w+\s+", "", match.group(2).strip())
-        opcode, _, operands = body.partition(" ")
-        code.append(Instruction(int(match.group(1), 16), opcode, operands.strip()))
+        text = match.group(2).strip()
+        guard = re.match(r"@!?U?P\w+\s+", text)
+        opcode, _, operands = text[guard.end() if guard else 0 :].partition(" ")
+        code.append(Instruction(int(match.group(1), 16), opcode, operands.strip(), guard[0].strip() if guard else ""))
     return code
+
+
+def registers_allotted(cubin: Path, function: str) -> int:
+    """Registers per thread that the cubin asks for."""
+    text = subprocess.run([disassembler(), "-res-usage", str(cubin)], check=True, capture_output=True, text=True).stdout
+    found = re.search(rf"Function {re.escape(function)}:\s+REG:(\d+)", text)
+    if found is None:
+        raise ValueError(f"cuobjdump names no registers of {function}")
+    return int(found[1])
 
 
 def main_loop(code: list[Instruction], unit: str) -> list[Instruction]:
@@ -88,8 +99,18 @@ def main_loop(code: list[Instruction], unit: str) -> list[Instruction]:
         target = re.search(r"0x([0-9a-f]+)", ins.operands) if ins.opcode.startswith("BRA") else None
         if target and int(target.group(1), 16) < ins.address:
             ranges.append((int(target.group(1), 16), ins.address))
-    inner = [r for r in ranges if not any(o != r and r[0] <= o[0] and o[1] <= r[1] and _count(code, o, unit) > 3
-             and _count(code, o, unit) * 4 > _count(code, r, unit) for o in ranges)]
+    inner = [
+        r
+        for r in ranges
+        if not any(
+            o != r
+            and r[0] <= o[0]
+            and o[1] <= r[1]
+            and _count(code, o, unit) > 3
+            and _count(code, o, unit) * 4 > _count(code, r, unit)
+            for o in ranges
+        )
+    ]
     if not inner:
         return code
     start, end = max(inner, key=lambda r: _count(code, r, unit))
@@ -120,8 +141,9 @@ def ffma_cycles(loop: list[Instruction]) -> tuple[int, int]:
 def report(cubin: Path, function: str, unit: str = "FFMA") -> LoopReport:
     """Analyses the main loop of `function` in `cubin`."""
     loop = main_loop(disassemble(cubin, function), unit)
-    mix = Counter(i.opcode if i.opcode.startswith(("LDS", "STS", "LDL", "STL", "SYNCS")) else i.opcode.split(".")[0]
-                  for i in loop)
+    mix = Counter(
+        i.opcode if i.opcode.startswith(("LDS", "STS", "LDL", "STL", "SYNCS")) else i.opcode.split(".")[0] for i in loop
+    )
     cycles, flags = ffma_cycles(loop)
     return LoopReport(loop[0].address, len(loop), mix, mix["FFMA"], cycles, flags, 16 * len(loop))
 

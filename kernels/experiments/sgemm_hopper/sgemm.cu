@@ -25,6 +25,9 @@
 #ifndef LANES
 #define LANES 0
 #endif
+#ifndef PIN
+#define PIN 1
+#endif
 #ifndef OVERLAP
 #define OVERLAP 0
 #endif
@@ -38,9 +41,12 @@
 #endif
 
 constexpr int BM = 128, BN = 128, TM = 8, TN = 16, THREADS = 128, GROUP_ROWS = 8;
+// A transposed piece: with OVERLAP its block shares an SM with two of the GEMM's and must be small.
+constexpr int PIECE = OVERLAP ? 64 : 128;
 constexpr int PARTS = BK / UNROLL_K;  // passes of the rolled loop per stage
 constexpr uint32_t A_BYTES = BK * BM * 4, STAGE_BYTES = A_BYTES + BK * BN * 4;
 static_assert(BK % UNROLL_K == 0 && UNROLL_K % 2 == 0, "fragments alternate between two buffers");
+static_assert(!OVERLAP || BK == 32, "the transpose counts in pieces of 32 columns");
 static_assert(BM * BN == THREADS * TM * TN, "every output belongs to one thread");
 
 // One stretch of K steps of one output tile. k counts steps of BK.
@@ -53,8 +59,9 @@ struct Shared {
   Segment segments[MAX_SEGMENTS];
   alignas(8) uint64_t full[STAGES], empty[STAGES];
   int count, total_steps;
-  alignas(16) float zero[4];
+  alignas(16) float out[THREADS / 32][8][64];  // one row of every lane, on its way to C
 };
+static_assert(sizeof(Shared) <= 107904, "two blocks and a transposing one must fit into 228 KiB, 1 KiB each reserved");
 
 __device__ __forceinline__ uint32_t smem(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
@@ -95,6 +102,15 @@ __device__ __forceinline__ void load_fragments(float (&a)[TM], float (&b)[TN], u
   for (int q = 0; q < TM / 4; ++q) load4(a + 4 * q, a_addr + q * 32 * 4);
 }
 
+// Volatile keeps the order in PTX: left to itself the compiler merges two k steps and loses the snake.
+__device__ __forceinline__ void multiply_add(float& acc, float a, float b) {
+#if PIN
+  asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(acc) : "f"(a), "f"(b));
+#else
+  acc = fmaf(a, b, acc);
+#endif
+}
+
 __device__ __forceinline__ void outer_product(float (&acc)[TM][TN], const float (&a)[TM], const float (&b)[TN]) {
 #if ORDER == 0  // rows, direction alternating: the operand at the turn is shared
 #pragma unroll
@@ -102,7 +118,7 @@ __device__ __forceinline__ void outer_product(float (&acc)[TM][TN], const float 
 #pragma unroll
     for (int jj = 0; jj < TN; ++jj) {
       const int j = (i & 1) ? TN - 1 - jj : jj;
-      acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+      multiply_add(acc[i][j], a[i], b[j]);
     }
 #elif ORDER == 1  // columns, direction alternating
 #pragma unroll
@@ -110,13 +126,13 @@ __device__ __forceinline__ void outer_product(float (&acc)[TM][TN], const float 
 #pragma unroll
     for (int ii = 0; ii < TM; ++ii) {
       const int i = (j & 1) ? TM - 1 - ii : ii;
-      acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+      multiply_add(acc[i][j], a[i], b[j]);
     }
 #elif ORDER == 2  // rows, plain
 #pragma unroll
   for (int i = 0; i < TM; ++i)
 #pragma unroll
-    for (int j = 0; j < TN; ++j) acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+    for (int j = 0; j < TN; ++j) multiply_add(acc[i][j], a[i], b[j]);
 #elif ORDER == 3  // two halves of eight columns, each a snake: starts on the B quads that arrive first
 #pragma unroll
   for (int h = 0; h < 2; ++h)
@@ -126,7 +142,7 @@ __device__ __forceinline__ void outer_product(float (&acc)[TM][TN], const float 
       for (int jj = 0; jj < TN / 2; ++jj) {
         const int ii = h ? TM - 1 - i : i;
         const int j = h * TN / 2 + (((ii & 1) ^ h) ? TN / 2 - 1 - jj : jj);
-        acc[ii][j] = fmaf(a[ii], b[j], acc[ii][j]);
+        multiply_add(acc[ii][j], a[ii], b[j]);
       }
 #endif
 }
@@ -145,10 +161,10 @@ extern "C" __global__ void BOUNDS
     sgemm_hopper(const __grid_constant__ CUtensorMap map_at, const __grid_constant__ CUtensorMap map_b, float* __restrict__ c,
                  int m, int n, int k, int ldc, float alpha,
                  int split_tiles,              // tiles 0..split_tiles-1 are shared out over K, the rest are whole
-                 float4* __restrict__ partial,  // [worker][quad][thread], one tile's sums per worker
+                 float* __restrict__ partial,  // [worker][output][thread], one tile's sums per worker
                  uint32_t* flags,               // [worker][warp] = epoch once the partial sums are there
-                 const uint32_t* ready,         // OVERLAP: [K step], count of transposed pieces, all epochs
-                 int pieces,                    // OVERLAP: pieces of At per K step
+                 const uint32_t* ready,         // OVERLAP: [K step], pieces of At written, over all launches
+                 uint32_t ready_count,          // OVERLAP: the count at which a step is complete in this launch
                  uint32_t epoch) {
   extern __shared__ __align__(1024) unsigned char raw[];
   Shared& s = *reinterpret_cast<Shared*>(raw);
@@ -158,7 +174,8 @@ extern "C" __global__ void BOUNDS
   const int split_steps = split_tiles * steps_k;
   const int whole = tiles_m * tiles_n - split_tiles;  // tiles computed by one worker each
   const int my_whole = whole / workers + (worker < whole % workers);
-  const auto split_begin = [&](int w) { return static_cast<int>(static_cast<long long>(split_steps) * w / workers); };
+  const int share = split_steps / workers, longer = split_steps % workers;  // the first `longer` workers take one step more
+  const auto split_begin = [&](int w) { return share * w + min(w, longer); };
 
   // The list of segments: whole tiles first, then this worker's share of the split tiles, at most three stretches.
   for (int i = tid; i < my_whole; i += THREADS) {
@@ -180,7 +197,6 @@ extern "C" __global__ void BOUNDS
       s.segments[count++] = g;
     }
     s.count = count;
-    s.zero[0] = s.zero[1] = s.zero[2] = s.zero[3] = 0.0f;
     s.total_steps = my_whole * steps_k + end - split_begin(worker);
     for (int i = 0; i < STAGES; ++i) {
       barrier_init(smem(&s.full[i]), 1);              // one arrival that announces the bytes
@@ -199,11 +215,12 @@ extern "C" __global__ void BOUNDS
     const Segment g = s.segments[fill_segment];
     const uint32_t bar = smem(&s.full[0]) + slot * 8, dst = smem(&s.stage[0][0][0][0]) + slot * STAGE_BYTES;
 #if OVERLAP
-    if (fill_segment == 0) {  // At is being written by the kernel before: wait for this step's columns of A
+    // At is being written by the kernel before: wait for this step. One whole tile has waited for every step.
+    if (fill_segment == 0 || my_whole == 0) {
       uint32_t seen;
       do {
         asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(ready + g.k + fill_k) : "memory");
-      } while (static_cast<int>(seen - epoch * pieces) < 0);
+      } while (static_cast<int>(seen - ready_count) < 0);
       asm volatile("fence.proxy.async.global;" ::: "memory");  // At was written through the generic proxy
     }
 #endif
@@ -237,15 +254,10 @@ extern "C" __global__ void BOUNDS
   load_fragments(a[0], b[0], cur + a_lane, cur + b_lane);
 
   for (int i_segment = 0; i_segment < count; ++i_segment) {
-    // Zeros come from shared memory as quads with neighbours exchanged: a quad lies in four registers from an even one,
-    // so acc[i][j] gets the parity that b[j] (a quad in plain order) does not have, and FFMA reads both in one cycle.
 #pragma unroll
     for (int i = 0; i < TM; ++i)
 #pragma unroll
-      for (int j = 0; j < TN; j += 4)
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(acc[i][j + 1]), "=f"(acc[i][j]), "=f"(acc[i][j + 3]), "=f"(acc[i][j + 2])
-                     : "r"(smem(s.zero)));
+      for (int j = 0; j < TN; ++j) acc[i][j] = 0.0f;
 
     int left = s.segments[i_segment].steps * PARTS;
     int part = 0;
@@ -286,14 +298,14 @@ extern "C" __global__ void BOUNDS
     } while (--left > 0);
 
     const Segment g = s.segments[i_segment];
+    // Everything below takes the accumulators one by one: as parts of a vector they would have to lie in aligned quads,
+    // with the parity of B's quads, and every FFMA of the main loop would read one bank twice.
     if (g.k > 0) {  // the tile's first step is another worker's: hand the sums over
-      float4* out = partial + static_cast<size_t>(worker) * (BM * BN / 4) + tid;
+      float* out = partial + static_cast<size_t>(worker) * (BM * BN) + tid;
 #pragma unroll
       for (int i = 0; i < TM; ++i)
 #pragma unroll
-        for (int q = 0; q < TN / 4; ++q)
-          __stcg(out + (i * (TN / 4) + q) * THREADS, make_float4(alpha * acc[i][4 * q], alpha * acc[i][4 * q + 1],
-                                                                 alpha * acc[i][4 * q + 2], alpha * acc[i][4 * q + 3]));
+        for (int j = 0; j < TN; ++j) __stcg(out + (i * TN + j) * THREADS, acc[i][j]);
       __syncwarp();  // protects: the warp's stores, before lane 0 publishes them
       if (lane == 0) {
         __threadfence();
@@ -301,15 +313,10 @@ extern "C" __global__ void BOUNDS
       }
       continue;
     }
-    // Alpha is folded in here also when it is 1: the products land in fresh registers, so that the accumulators
-    // are not forced into the aligned quads of STG.128, whose parity would clash with B's in every FFMA.
-#pragma unroll
-    for (int i = 0; i < TM; ++i)
-#pragma unroll
-      for (int j = 0; j < TN; ++j) acc[i][j] *= alpha;
     if (g.steps < steps_k) {  // the rest of this tile comes from the workers after us, in their order
       const int tile_end = (split_begin(worker + 1) - g.steps) / steps_k * steps_k + steps_k;
       for (int w = worker + 1; w < workers && split_begin(w) < tile_end; ++w) {
+        if (split_begin(w) == split_begin(w + 1)) continue;  // had nothing to do
         if (lane == 0) {
           uint32_t seen;
           do {
@@ -317,48 +324,48 @@ extern "C" __global__ void BOUNDS
           } while (seen != epoch);
         }
         __syncwarp();  // protects: lane 0 saw the flag, before the others read the sums
-        const float4* in = partial + static_cast<size_t>(w) * (BM * BN / 4) + tid;
+        const float* in = partial + static_cast<size_t>(w) * (BM * BN) + tid;
 #pragma unroll
         for (int i = 0; i < TM; ++i)
 #pragma unroll
-          for (int q = 0; q < TN / 4; ++q) {
-            const float4 v = __ldcg(in + (i * (TN / 4) + q) * THREADS);
-            acc[i][4 * q] += v.x;
-            acc[i][4 * q + 1] += v.y;
-            acc[i][4 * q + 2] += v.z;
-            acc[i][4 * q + 3] += v.w;
-          }
+          for (int j = 0; j < TN; ++j) acc[i][j] += __ldcg(in + (i * TN + j) * THREADS);
       }
     }
     const int row0 = g.row + warp / 2 * 64 + lane_m * 4, col0 = g.col + warp % 2 * 64 + lane_n * 4;
+    float* stage = &s.out[warp][lane_m][lane_n * 4];
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
-      const int row = row0 + (i / 4) * 32 + i % 4;
+#pragma unroll
+      for (int j = 0; j < TN; ++j)
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(smem(stage + j / 4 * 16 + j % 4)), "f"(alpha * acc[i][j]));
+      // A lane reads back what it wrote itself, so no barrier is needed.
+      const int row = row0 + i / 4 * 32 + i % 4;
       float* out = c + static_cast<size_t>(row) * ldc + col0;
 #pragma unroll
-      for (int q = 0; q < TN / 4; ++q)
-        if (row < m && col0 + q * 16 < n)
-          *reinterpret_cast<float4*>(out + q * 16) =
-              make_float4(acc[i][4 * q], acc[i][4 * q + 1], acc[i][4 * q + 2], acc[i][4 * q + 3]);
+      for (int q = 0; q < TN / 4; ++q) {
+        float v[4];
+        load4(v, smem(stage + q * 16));
+        if (row < m && col0 + q * 16 < n) *reinterpret_cast<float4*>(out + q * 16) = make_float4(v[0], v[1], v[2], v[3]);
+      }
     }
   }
 }
 
-// At[k][m] = A[m][k], 128 rows of A by 32 columns a piece; pieces are walked along M first, so that whole K steps finish in order.
+// At[k][m] = A[m][k], PIECE rows of A by 32 columns a piece; pieces are walked along M first, so that whole K steps finish in order.
 // OVERLAP: the GEMM that follows starts at once (programmatic launch) and waits for `ready` per K step.
 extern "C" __global__ void __launch_bounds__(256)
     transpose(const float* __restrict__ a, float* __restrict__ at, int m, int k, int lda, int ldat, uint32_t* ready) {
-  __shared__ float tile[128][33];
+  __shared__ float tile[PIECE][33];
 #if OVERLAP
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
-  const int pieces_m = (m + 127) / 128, pieces = pieces_m * ((k + 31) / 32);
+  const int pieces_m = (m + PIECE - 1) / PIECE, pieces = pieces_m * ((k + 31) / 32);
   for (int p = blockIdx.x; p < pieces; p += gridDim.x) {
-    const int m0 = p % pieces_m * 128, k0 = p / pieces_m * 32;
+    const int m0 = p % pieces_m * PIECE, k0 = p / pieces_m * 32;
     const int x = threadIdx.x % 8 * 4, y = threadIdx.x / 8;
     const bool wide = lda % 4 == 0 && reinterpret_cast<uintptr_t>(a) % 16 == 0 && k0 + 32 <= k;
 #pragma unroll
-    for (int r = 0; r < 4; ++r) {
+    for (int r = 0; r < PIECE / 32; ++r) {
       const int row = m0 + y + r * 32;
       float v[4] = {0.0f, 0.0f, 0.0f, 0.0f};
       if (row < m) {
@@ -376,10 +383,11 @@ extern "C" __global__ void __launch_bounds__(256)
       for (int e = 0; e < 4; ++e) tile[y + r * 32][x + e] = v[e];
     }
     __syncthreads();  // protects: the tile is whole before it is read across
-    const int mm = threadIdx.x % 32 * 4, kk = threadIdx.x / 32;
+    constexpr int QUADS = PIECE / 4;
+    const int mm = threadIdx.x % QUADS * 4, kk = threadIdx.x / QUADS;
 #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const int kr = kk + r * 8;
+    for (int r = 0; r < 32 * QUADS / 256; ++r) {
+      const int kr = kk + r * (256 / QUADS);
       if (m0 + mm < m && k0 + kr < k)  // ldat is a multiple of 4 and covers m, so the quad fits
         *reinterpret_cast<float4*>(at + static_cast<size_t>(k0 + kr) * ldat + m0 + mm) =
             make_float4(tile[mm][kr], tile[mm + 1][kr], tile[mm + 2][kr], tile[mm + 3][kr]);
