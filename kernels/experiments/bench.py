@@ -224,13 +224,18 @@ def compare(cuda: Cuda, ours: Any, reference: Any, other: Any, flush: int) -> di
     return results
 
 
-def reference_call(cublas: Cublas, variant: Variant, x: Matrices, m: int, n: int, k: int) -> Any:
-    """CuBLAS on the same matrices: pedantic FP32, or BF16 inputs with the variant's output type."""
+def reference_calls(cublas: Cublas, variant: Variant, x: Matrices, m: int, n: int, k: int) -> tuple[Any, Any]:
+    """cuBLAS on the same matrices and types, by its two compute types (neither of which may use TF32 for FP32)."""
     if variant.family == "sgemm":
-        types, compute = (Cublas.R32F, Cublas.R32F), Cublas.PEDANTIC_32F
+        types, computes = (Cublas.R32F, Cublas.R32F), (Cublas.PEDANTIC_32F, Cublas.DEFAULT_32F)
     else:
-        types, compute = (Cublas.R16BF, Cublas.R16BF if variant.bf16_out else Cublas.R32F), Cublas.DEFAULT_32F
-    return lambda: cublas.gemm(m, n, k, x.a, x.b, x.c, types, compute)
+        types = (Cublas.R16BF, Cublas.R16BF if variant.bf16_out else Cublas.R32F)
+        computes = (Cublas.DEFAULT_32F, Cublas.PEDANTIC_32F)
+
+    def call(compute: int) -> Any:
+        return lambda: cublas.gemm(m, n, k, x.a, x.b, x.c, types, compute)
+
+    return call(computes[0]), call(computes[1])
 
 
 def child(name: str, cubin: Path, data: Path, exact_dir: Path, sizes: list[int], out: Path) -> None:
