@@ -117,6 +117,11 @@ class Stage:
             return problem
         return Problem(problem.m, problem.m, problem.k, problem.alpha, problem.beta)
 
+    def flop(self, problem: Problem) -> float:
+        """Return the operations of the multiplication it really computes: 2·m·n·k."""
+        shape = self.shape(problem)
+        return 2.0 * shape.m * shape.n * shape.k
+
 
 @dataclass(frozen=True, slots=True)
 class StageBuild:
@@ -453,8 +458,9 @@ class LadderRow:
         stage: The registered stage.
         run: Id of the run it comes from.
         problem: The problem it really computed.
-        samples_ns: Unprofiled samples, interleaved with the reference; empty when it was not timed.
+        samples_ns: Unprofiled samples that count (see :mod:`ncu_lab.analyze.timings`); empty when it was not timed.
         median_ns: Median of the samples, or the profiler's duration when there are none; None when neither exists.
+        spread_ns: Half the interquartile range of the samples; None below four.
         time_source: ``timings``, ``profiler`` or ``none``: profiled and unprofiled times are never mixed in silence.
         flop_per_s: 2·m·n·k over the median.
         share_of_reference: Its FLOP/s over those of its reference by the same source; 0 to 1, None without one.
@@ -475,6 +481,7 @@ class LadderRow:
     share_of_reference: float | None
     step: float | None
     summary: LaunchSummary | None
+    spread_ns: float | None = None
     load_sectors_ideal: float | None = None
     store_sectors_ideal: float | None = None
     build: StageBuild | None = None

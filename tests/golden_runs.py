@@ -38,14 +38,15 @@ def golden_run(
     status: Status = "complete",
     extra: Sequence[Mapping[str, Any]] = (),
 ) -> Run:
-    """Make a run of stages (all by default), ``extra`` launches, and interleaved samples: subject -> nanoseconds."""
+    """Make a run of stages (all by default), ``extra`` launches, and samples taken in turns: subject -> ns."""
     chosen = [stage for stage in STAGES if stages is None or stage in stages]
     golden = golden_counters()
     launches = [
         {"stage": stage, "kernel": golden[stage]["kernel"], "role": "main", **golden[stage]} for stage in chosen
     ]
     launches += [{"role": "main", "grid": (1, 1, 1), "block": (32, 1, 1), **one} for one in extra]
-    timed = [(subject, ns) for subject, times in (samples or {}).items() for ns in times]
+    by_turn = [(turn, subject, ns) for subject, times in (samples or {}).items() for turn, ns in enumerate(times)]
+    timed = [(subject, ns) for _, subject, ns in sorted(by_turn, key=lambda sample: sample[0])]
     return Run(
         RunMeta(
             run_id, status, created, "profile", tuple(chosen), problem=problem, device=device, environment=environment

@@ -9,6 +9,7 @@ from typing import Literal
 
 from ncu_lab.analyze.roofline import common_roofs, read_roofs, roofline_points
 from ncu_lab.analyze.summary import counters, summarize
+from ncu_lab.analyze.timings import Timing, share_of_reference, timing, timing_samples
 from ncu_lab.model import (
     Device,
     Environment,
@@ -26,15 +27,13 @@ from ncu_lab.model import (
 Source = Literal["timings", "profiler"]
 SOURCES: tuple[Source, ...] = ("timings", "profiler")
 
-INTERLEAVED = "interleaved"
-
 
 @dataclass(frozen=True)
 class Measured:
     """What one run knows of one stage.
 
     Attributes:
-        samples_ns: Unprofiled samples, interleaved with the reference.
+        timing: What its unprofiled samples say; None when it was not timed.
         profiled_ns: Duration under the profiler of all the kernels of one call; None without one.
         summary: The main kernel's launch of (lower) median duration; None when it was not profiled.
         roofs: The roofs of that launch.
@@ -42,7 +41,7 @@ class Measured:
 
     run: Run
     stage: Stage
-    samples_ns: tuple[float, ...]
+    timing: Timing | None
     profiled_ns: float | None
     summary: LaunchSummary | None
     roofs: tuple[Roof, ...]
@@ -57,13 +56,12 @@ class Measured:
         """Return its time by one source only."""
         if source == "profiler":
             return self.profiled_ns
-        return median(self.samples_ns) if self.samples_ns else None
+        return self.timing.median_ns if self.timing else None
 
     def flop_per_s(self, problem: Problem, source: Source) -> float | None:
         """Return the FLOP/s of its operation: 2·m·n·k over its time by one source only."""
         time = self.time_ns(source)
-        shape = self.stage.shape(problem)
-        return 2.0 * shape.m * shape.n * shape.k / time * 1e9 if time else None
+        return self.stage.flop(problem) / time * 1e9 if time else None
 
 
 def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Problem) -> Ladder:
@@ -94,7 +92,7 @@ def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Prob
     absent = [stage_id for stage_id in stages if stage_id not in measured]
     if absent:
         omitted.append(Notice("not_measured", f"not measured: {', '.join(absent)}"))
-    rows = [_row(found, within, measured, problem) for found in ordered]
+    rows = [_row(found, within, measured, problem, stages) for found in ordered]
     points = [point for found in ordered if found.summary for point in roofline_points(found.summary, found.roofs)]
     newest = usable[0].meta if usable else None
     return Ladder(
@@ -117,18 +115,17 @@ def measure(run: Run, stages: Mapping[str, Stage]) -> dict[str, Measured]:
     for summary in summarize(run):
         if summary.stage is not None:
             summaries.setdefault(summary.stage, []).append(summary)
-    samples = _samples(run)
+    samples = timing_samples(run.timings)
     builds = {build.stage: build for build in run.builds if build.variant == "fast"}
     found: dict[str, Measured] = {}
     for stage_id, stage in stages.items():
         launches = summaries.get(stage_id, [])
-        if not launches and stage_id not in samples:
+        timed = timing(samples, stage_id, stage.reference)
+        if not launches and timed is None:
             continue
         chosen = _typical(launches)
         roofs = read_roofs(values.get(chosen.launch, {}).get) if chosen else ()
-        found[stage_id] = Measured(
-            run, stage, samples.get(stage_id, ()), call_ns(launches), chosen, roofs, builds.get(stage_id)
-        )
+        found[stage_id] = Measured(run, stage, timed, call_ns(launches), chosen, roofs, builds.get(stage_id))
     return found
 
 
@@ -160,13 +157,6 @@ def _typical(launches: Sequence[LaunchSummary]) -> LaunchSummary | None:
     timed = {launch.launch: launch.value("duration_ns") or 0.0 for launch in main}
     middle = median_low(timed.values())
     return next(launch for launch in main if timed[launch.launch] == middle)
-
-
-def _samples(run: Run) -> dict[str, tuple[float, ...]]:
-    timings = run.timings
-    interleaved = timings[timings["mode"] == INTERLEAVED]
-    grouped = interleaved.groupby("subject", sort=False)["ns"].agg(list)
-    return {str(subject): tuple(values) for subject, values in grouped.items()}
 
 
 def _usable(runs: Sequence[Run], problem: Problem) -> tuple[list[Run], list[Notice]]:
@@ -226,28 +216,37 @@ def _row(
     within: Mapping[tuple[str, str], Measured],
     measured: Mapping[str, Measured],
     problem: Problem,
+    stages: Mapping[str, Stage],
 ) -> LadderRow:
     stage, run, source = found.stage, found.run.meta.id, found.source
     reference = within.get((run, stage.reference or ""))
     before = within.get((run, stage.predecessor or "")) or measured.get(stage.predecessor or "")
-    speed = found.flop_per_s(problem, source) if source else None
-    reference_speed = reference.flop_per_s(problem, source) if reference and source else None
     summary = found.summary
     return LadderRow(
         stage=stage,
         run=run,
         problem=stage.shape(problem),
-        samples_ns=found.samples_ns,
+        samples_ns=found.timing.samples_ns if found.timing else (),
         median_ns=found.time_ns(source) if source else None,
+        spread_ns=found.timing.spread_ns if found.timing else None,
         time_source=source or "none",
-        flop_per_s=speed,
-        share_of_reference=speed / reference_speed if speed and reference_speed else None,
+        flop_per_s=found.flop_per_s(problem, source) if source else None,
+        share_of_reference=share_of_reference(stage, problem, _time_ratio(found, reference), stages),
         step=_step(found, before, problem),
         summary=summary,
         load_sectors_ideal=summary.value("global_load_sectors_ideal") if summary else None,
         store_sectors_ideal=summary.value("global_store_sectors_ideal") if summary else None,
         build=found.build,
     )
+
+
+def _time_ratio(found: Measured, reference: Measured | None) -> float | None:
+    """Return the reference's time over the stage's, both by the stage's source of time."""
+    if found.source == "timings":
+        return found.timing.time_ratio if found.timing else None
+    if reference is None or not reference.profiled_ns or not found.profiled_ns:
+        return None
+    return reference.profiled_ns / found.profiled_ns
 
 
 def _step(found: Measured, before: Measured | None, problem: Problem) -> float | None:

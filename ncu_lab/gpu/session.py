@@ -37,7 +37,7 @@ _ERRORS: Mapping[str, type[NcuLabError]] = {
     error.__name__: error for error in (UsageError, InputError, EnvironmentLacksError, CheckFailedError, ProgramError)
 }
 Describe = Callable[[str, dict[str, Any]], str]
-"""Puts a finished subject into words: takes its stage id and the figures that the target tells."""
+"""Puts a finished subject into words: takes its stage id and the data that the target tells."""
 
 _EVENT_FIELDS = {item.name for item in dataclasses.fields(ProgressEvent)}
 

@@ -24,7 +24,7 @@ from ncu_lab.gpu.oracle import Oracle
 from ncu_lab.gpu.request import NVTX_PREFIX, Mode, Subject, TargetRequest, read, write_json
 from ncu_lab.gpu.runner import Runner
 from ncu_lab.gpu.telemetry import Telemetry
-from ncu_lab.gpu.timing import Stopwatch, summary
+from ncu_lab.gpu.timing import Stopwatch
 from ncu_lab.gpu.verify import as_document, check_bytes, check_subject, runnable
 from ncu_lab.model import DTYPE_BYTES, Device, Dtype, Operation, Problem, TimingSample
 
@@ -63,7 +63,7 @@ def _progress(step: Mode, subject: Subject, detail: str, fraction: float | None 
 
 
 def _done(step: Mode, subject: Subject, data: dict[str, Any], begin: float) -> None:
-    """Tell that a subject is finished, with figures that the caller puts into words."""
+    """Tell that a subject is finished, with data that the caller puts into words."""
     seconds = time.monotonic() - begin
     _say({"step": step, "subject": subject.stage.id, "state": "done", "seconds": seconds, "data": data})
 
@@ -141,10 +141,9 @@ def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
     references = {id: bench.reference(subject) for id, subject in by_id.items() if subject.stage.is_reference}
     watch = Stopwatch(bench.runner.stream, device.l2_bytes or 0, Telemetry(cupy.cuda.Device().pci_bus_id))
     samples: list[TimingSample] = []
-    figures: dict[str, dict[str, Any]] = {}
     # References first: their samples alone then stand beside each stage's own.
     for subject in sorted(request.subjects, key=lambda subject: not subject.stage.is_reference):
-        begin = time.monotonic()
+        begin, first = time.monotonic(), len(samples)
         id, call = subject.stage.id, bench.call(subject)
         other = by_id.get(subject.stage.reference or "")
         _progress("bench", subject, "warm-up")
@@ -154,28 +153,11 @@ def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
             samples += watch.interleaved((id, other.stage.id), (call, bench.call(other)), request.samples)
         _progress("bench", subject, "alone", 0.6)
         samples += watch.alone(id, call, request.samples)
-        figures[id] = _figures(samples, bench, subject, other)
-        _done("bench", subject, figures[id], begin)
+        _done("bench", subject, {"samples": [dataclasses.asdict(sample) for sample in samples[first:]]}, begin)
     return {
         "samples": [dataclasses.asdict(sample) for sample in samples],
-        "figures": figures,
         "launches": [bench.how(subject) for subject in request.subjects],
         "references": references,
-    }
-
-
-def _figures(samples: list[TimingSample], bench: _Bench, subject: Subject, other: Subject | None) -> dict[str, Any]:
-    problem = bench.problem(subject)
-    figures = summary(samples, subject.stage.id, other.stage.id if other else None)
-    if other is not None and figures["share_of_reference"] is not None:
-        # C = A·Aᵀ of a problem that is no square does other work than its reference.
-        reference = bench.problem(other)
-        figures["share_of_reference"] *= (problem.m * problem.n) / (reference.m * reference.n)
-    flop = 2.0 * problem.m * problem.n * problem.k
-    return {
-        **figures,
-        "reference": other.stage.id if other else None,
-        "flop_per_s": 1e9 * flop / figures["median_ns"],
     }
 
 

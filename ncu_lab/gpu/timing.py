@@ -6,8 +6,7 @@ call alone and no wait for the host.
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 from ncu_lab.gpu.telemetry import Telemetry
@@ -84,41 +83,3 @@ class Stopwatch:
 def abba(samples: int) -> list[int]:
     """Return the order of ``samples`` samples each of two subjects: 0 1 1 0 0 1 1 0, and so on."""
     return [index for pair in range(samples) for index in ((0, 1) if pair % 2 == 0 else (1, 0))]
-
-
-def half_spread(values: Sequence[float]) -> float:
-    """Return half the interquartile range, the ± beside a median: robust against single outliers."""
-    if len(values) < 2:
-        return 0.0
-    quartiles = statistics.quantiles(values, n=4, method="inclusive")
-    return (quartiles[2] - quartiles[0]) / 2.0
-
-
-def summary(samples: Sequence[TimingSample], subject: str, reference: str | None) -> dict[str, Any]:
-    """Summarise a subject's samples.
-
-    Returns:
-        ``median_ns`` and ``spread_ns`` over all its samples, their number ``n``, and ``share_of_reference``: the
-        reference's median over the subject's, interleaved (the reference's samples beside the subject's own) and alone,
-        the smaller of the two; None without one.
-    """
-    # The reference takes turns with every stage; only its turns with this one count.
-    orders = [sample.order for sample in samples if sample.subject == subject and sample.mode == "interleaved"]
-    beside = range(min(orders, default=0), max(orders, default=-1) + 2)
-    own: dict[str, list[float]] = {"interleaved": [], "alone": []}
-    other: dict[str, list[float]] = {"interleaved": [], "alone": []}
-    for sample in samples:
-        if sample.subject == subject:
-            own[sample.mode].append(sample.ns)
-        elif sample.subject == reference and (sample.mode == "alone" or sample.order in beside):
-            other[sample.mode].append(sample.ns)
-    every = [*own["interleaved"], *own["alone"]]
-    shares = [
-        statistics.median(other[mode]) / statistics.median(own[mode]) for mode in own if own[mode] and other[mode]
-    ]
-    return {
-        "median_ns": statistics.median(every),
-        "spread_ns": half_spread(every),
-        "n": len(every),
-        "share_of_reference": min(shares) if shares else None,
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import quantiles
 
 from ncu_lab.model import LadderRow, LaunchSummary, Roof, RooflinePoint, RunView
 from ncu_lab.render import numbers
@@ -167,17 +166,9 @@ def launch_title(view: RunView, summary: LaunchSummary, *, context: bool = True)
     return " · ".join(words)
 
 
-def spread_ns(samples: Sequence[float]) -> float | None:
-    """Return half the distance between the quartiles; None below four samples."""
-    if len(samples) < 4:
-        return None
-    low, _, high = quantiles(samples, n=4)
-    return (high - low) / 2
-
-
 def timed_text(row: LadderRow) -> str:
     """Write a stage's unprofiled time: ``767 µs ± 1 (n = 20)``; ± is half the distance between the quartiles."""
-    return f"{numbers.duration_spread(row.median_ns, spread_ns(row.samples_ns))} (n = {len(row.samples_ns)})"
+    return f"{numbers.duration_spread(row.median_ns, row.spread_ns)} (n = {len(row.samples_ns)})"
 
 
 def _timed(row: LadderRow) -> list[Part]:

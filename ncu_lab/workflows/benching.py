@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import Any
 
+from ncu_lab.analyze.timings import Timing, share_of_reference, timing
 from ncu_lab.errors import UsageError
 from ncu_lab.gpu.devices import current_device, peak_flop_per_s
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of
 from ncu_lab.gpu.session import run_target
-from ncu_lab.model import TIMING_COLUMNS, Device, Notice, Problem, Reporter, Stage, silent
+from ncu_lab.model import Device, Notice, Problem, Reporter, Stage, TimingSample, silent
 from ncu_lab.render.numbers import duration_spread, flop_rate, share
 from ncu_lab.workflows.building import build_stages
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TIMEOUT_S = 1800.0
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What timing gave: samples, the target's figures by stage, and what weakens them (a precision not proven)."""
+    """What timing gave.
 
-    timings: pd.DataFrame
-    figures: Mapping[str, Mapping[str, Any]]
+    Attributes:
+        samples: Every sample of every subject, in the order they were taken.
+        timings: Stage id -> what its samples say, in the registry's order.
+        problem: What was asked for.
+        device: Where.
+        notices: What weakens the figures (a precision not proven).
+    """
+
+    samples: tuple[TimingSample, ...]
+    timings: Mapping[str, Timing]
+    problem: Problem
     device: Device
     notices: tuple[Notice, ...] = ()
-
-
-def bench_stages(ids: Sequence[str], problem: Problem, samples: int = 10, *, report: Reporter = silent) -> pd.DataFrame:
-    """Time stages and their references; see :func:`time_stages`.
-
-    Returns:
-        One row per sample, columns as in ``TIMING_COLUMNS``.
-    """
-    return time_stages(ids, problem, samples, report=report).timings
 
 
 def time_stages(
@@ -66,8 +64,6 @@ def time_stages(
         CheckFailedError: When a reference did not run in the precision it stands for.
         ProgramError: When a kernel crashes or hangs.
     """
-    import pandas as pd
-
     if samples < 1:
         raise UsageError(f"--samples {samples} is too small", "Take at least 5, better 10.")
     registry = load_stages()
@@ -77,58 +73,62 @@ def time_stages(
     device = current_device()
     builds = build_stages([stage.id for stage in stages])
     request = TargetRequest("bench", problem, subjects_of(stages, builds), samples=samples)
+    taken: list[TimingSample] = []
 
-    def describe(_: str, data: dict[str, Any]) -> str:
-        return describe_timing(data, registry[data["reference"]].title if data["reference"] else None)
+    def describe(id: str, data: dict[str, Any]) -> str:
+        taken.extend(TimingSample(**sample) for sample in data["samples"])
+        return describe_timing(registry[id], problem, timing(taken, id, registry[id].reference), registry)
 
     result = run_target(request, timeout_s=timeout_s, report=report, describe=describe)
-    frame = pd.DataFrame(result["samples"], columns=list(TIMING_COLUMNS)).astype(dict(TIMING_COLUMNS))
+    found = {stage.id: timing(taken, stage.id, stage.reference) for stage in stages}
     notices = [
-        Notice("reference_unverified", f"{id}: its precision was not proven by its kernel's name: {found['why']}")
-        for id, found in result["references"].items()
-        if not found["verified"]
+        Notice("reference_unverified", f"{id}: its precision was not proven by its kernel's name: {proof['why']}")
+        for id, proof in result["references"].items()
+        if not proof["verified"]
     ]
-    return Bench(frame, result["figures"], device, tuple(notices))
+    timings = {id: one for id, one in found.items() if one is not None}
+    return Bench(tuple(taken), timings, problem, device, tuple(notices))
 
 
 def summarise(bench: Bench) -> list[dict[str, Any]]:
     """Return one row per stage, in the registry's order.
 
-    A row holds ``median_ns`` and ``spread_ns`` (half the interquartile range) over all its samples, ``flop_per_s``,
-    ``pct_of_reference`` (by FLOP/s, interleaved or alone, whichever is smaller), ``pct_of_peak``, and the medians of
-    clock and power; None where there is nothing to tell.
+    A row holds ``median_ns`` and ``spread_ns`` (half the interquartile range), ``flop_per_s``, ``pct_of_reference`` (by
+    FLOP/s, interleaved or alone, whichever is smaller), ``pct_of_peak``, and the medians of clock and power; None where
+    there is nothing to tell.
     """
-    return [
-        _summary_row(bench, stage, bench.figures[stage.id])
-        for stage in load_stages().values()
-        if stage.id in bench.figures
-    ]
+    registry = load_stages()
+    return [_summary_row(bench, registry[id], found, registry) for id, found in bench.timings.items()]
 
 
-def _summary_row(bench: Bench, stage: Stage, figures: Mapping[str, Any]) -> dict[str, Any]:
-    frame = bench.timings[bench.timings["subject"] == stage.id]
-    clock, power = frame["sm_clock_mhz"].median(), frame["power_w"].median()
-    share_of_reference = figures["share_of_reference"]
+def _summary_row(bench: Bench, stage: Stage, found: Timing, registry: Mapping[str, Stage]) -> dict[str, Any]:
+    own = [sample for sample in bench.samples if sample.subject == stage.id]
+    clocks = [sample.sm_clock_mhz for sample in own if sample.sm_clock_mhz is not None]
+    powers = [sample.power_w for sample in own if sample.power_w is not None]
+    speed = stage.flop(bench.problem) / found.median_ns * 1e9
+    reached = share_of_reference(stage, bench.problem, found.time_ratio, registry)
     peak = peak_flop_per_s(bench.device, stage.dtype)
     return {
         "stage": stage.id,
-        "median_ns": figures["median_ns"],
-        "spread_ns": figures["spread_ns"],
-        "samples": figures["n"],
-        "flop_per_s": figures["flop_per_s"],
-        "reference": figures["reference"],
-        "pct_of_reference": None if share_of_reference is None else 100.0 * share_of_reference,
-        "pct_of_peak": None if peak is None else 100.0 * figures["flop_per_s"] / peak,
-        "sm_clock_hz": None if math.isnan(clock) else 1e6 * float(clock),
-        "power_w": None if math.isnan(power) else float(power),
+        "median_ns": found.median_ns,
+        "spread_ns": found.spread_ns,
+        "samples": len(found.samples_ns),
+        "flop_per_s": speed,
+        "reference": stage.reference,
+        "pct_of_reference": None if reached is None else 100.0 * reached,
+        "pct_of_peak": None if peak is None else 100.0 * speed / peak,
+        "sm_clock_hz": 1e6 * median(clocks) if clocks else None,
+        "power_w": median(powers) if powers else None,
     }
 
 
-def describe_timing(data: dict[str, Any], reference: str | None) -> str:
+def describe_timing(stage: Stage, problem: Problem, found: Timing | None, registry: Mapping[str, Stage]) -> str:
     """Say in one line how fast a stage is: ``767 µs ± 1 (n = 20)  22.4 TFLOP/s  45 % of cuBLAS FP32``."""
-    words = (
-        f"{duration_spread(data['median_ns'], data['spread_ns'])} (n = {data['n']})  {flop_rate(data['flop_per_s'])}"
-    )
-    if reference is None or data["share_of_reference"] is None:
+    if found is None:
+        return "no samples"
+    time = duration_spread(found.median_ns, found.spread_ns)
+    words = f"{time} (n = {len(found.samples_ns)})  {flop_rate(stage.flop(problem) / found.median_ns * 1e9)}"
+    reached = share_of_reference(stage, problem, found.time_ratio, registry)
+    if reached is None or stage.reference is None:
         return words
-    return f"{words}  {share(data['share_of_reference'])} of {reference}"
+    return f"{words}  {share(reached)} of {registry[stage.reference].title}"

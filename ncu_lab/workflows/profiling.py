@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ncu_lab.analyze.timings import timings_table
 from ncu_lab.collect.command import Collection, Selection
 from ncu_lab.collect.failures import COUNTER_CODES
 from ncu_lab.collect.ncu import Ncu, find_ncu
@@ -160,7 +161,7 @@ def profile_stages(request: ProfileRequest, store_dir: Path, report: Reporter = 
         _refuse_wrong_results(draft.checks)
         draft.status = "partial"
         bench = time_stages(chosen, request.problem, request.samples, report=report)
-        draft.timings = bench.timings
+        draft.timings = timings_table(bench.samples)
         draft.notices += bench.notices
         draft.status = "profile_failed"
         return _profile_and_store(request, draft, store, report)

@@ -18,14 +18,13 @@ from ncu_lab.gpu.devices import gpu_problem
 from ncu_lab.gpu.request import read as read_request
 from ncu_lab.metrics import TARGETED_SECTIONS
 from ncu_lab.model import (
-    TIMING_COLUMNS,
     CheckCase,
     Device,
     Environment,
     ParsedReport,
     Problem,
     StageBuild,
-    table,
+    TimingSample,
 )
 from ncu_lab.parse.report import read_report
 from ncu_lab.store import Store
@@ -46,18 +45,11 @@ def check_case(stage: str, passed: bool = True) -> CheckCase:
     return CheckCase(stage, "fast", Problem(512, 512, 512), "as asked", 3.2e-7, 1e-7, 1.1e-5, passed)
 
 
-def timings(stages: Sequence[str]) -> pd.DataFrame:
-    samples = [(stage, number) for stage in stages for number in range(3)]
-    constant = {name: [0] * len(samples) for name in TIMING_COLUMNS}
-    return table(
-        TIMING_COLUMNS,
-        {
-            **constant,
-            "sample": [number for _, number in samples],
-            "subject": [stage for stage, _ in samples],
-            "mode": ["interleaved"] * len(samples),
-            "ns": [57_000.0 + number for _, number in samples],
-        },
+def taken_samples(stages: Sequence[str]) -> tuple[TimingSample, ...]:
+    taken = [(stage, number) for stage in stages for number in range(3)]
+    return tuple(
+        TimingSample(0, number, order, stage, "interleaved", 57_000.0 + number, None, None, None)
+        for order, (stage, number) in enumerate(taken)
     )
 
 
@@ -111,7 +103,7 @@ class Machine:
 
     def _time_stages(self, ids: Sequence[str], problem: Problem, samples: int, report: object) -> Bench:
         self.done.append(f"bench {' '.join(ids)} {samples}")
-        return Bench(timings([*ids, "cublas-fp32"]), {}, DEVICE)
+        return Bench(taken_samples([*ids, "cublas-fp32"]), {}, problem, DEVICE)
 
 
 @pytest.fixture

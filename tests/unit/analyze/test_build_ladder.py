@@ -38,11 +38,11 @@ def test_profiler_durations_where_nothing_else_is_there():
 
 
 def test_samples_win_and_the_share_is_of_the_same_source():
-    samples = {"2d": [100.0, 300.0, 200.0], "cublas-fp32": [50.0, 60.0, 70.0, 80.0]}
+    samples = {"2d": [100.0, 300.0, 200.0], "cublas-fp32": [50.0, 60.0, 70.0]}
     found = rows(build_ladder([golden_run(samples=samples)], STAGES, PROBLEM))
     assert found["2d"].time_source == "timings"
     assert found["2d"].median_ns == 200.0
-    assert found["2d"].share_of_reference == pytest.approx(65.0 / 200.0)
+    assert found["2d"].share_of_reference == pytest.approx(60.0 / 200.0)
     assert found["2d"].step is None  # 1d was not timed, and profiled times are not compared with samples
     assert found["1d"].time_source == "profiler"
     assert found["1d"].share_of_reference == pytest.approx(profiled("cublas-fp32") / profiled("1d"))
@@ -55,10 +55,11 @@ def test_no_share_without_the_reference_by_the_same_source():
     assert found["2d"].share_of_reference is None
 
 
-def test_samples_taken_alone_are_not_the_ladders():
-    run = golden_run(["2d"], samples={"2d": [100.0]})
+def test_a_reference_nobody_was_timed_beside_has_its_samples_alone():
+    run = golden_run(["cublas-fp16"], samples={"cublas-fp16": [100.0, 102.0, 104.0]})
     run.timings["mode"] = "alone"
-    assert rows(build_ladder([run], STAGES, PROBLEM))["2d"].time_source == "profiler"
+    found = rows(build_ladder([run], STAGES, PROBLEM))["cublas-fp16"]
+    assert (found.time_source, found.median_ns, found.spread_ns) == ("timings", 102.0, None)
 
 
 def test_steps_compare_the_same_type_of_work_only():

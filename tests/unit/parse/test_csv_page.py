@@ -153,7 +153,7 @@ NOISE = st.lists(
 
 
 @given(before=NOISE, between=NOISE, after=NOISE)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)  # shared machines stall
 def test_noise_changes_nothing(before: list[str], between: list[str], after: list[str], written: Written) -> None:
     clean = cells(written(RAW))
     header, units, *rows = RAW.splitlines()
@@ -165,7 +165,7 @@ def test_noise_changes_nothing(before: list[str], between: list[str], after: lis
 
 
 @given(text=st.text(max_size=300))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)  # shared machines stall
 def test_any_text_is_refused_kindly(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "any.csv"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))

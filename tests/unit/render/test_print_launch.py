@@ -11,7 +11,7 @@ from ncu_lab.analyze.roofline import read_roofs, roofline_points
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.model import RunView
 from ncu_lab.render.documents import show_document
-from ncu_lab.render.summary import launch_title, print_launch, print_launches, spread_ns
+from ncu_lab.render.summary import launch_title, print_launch, print_launches
 from ncu_lab.render.tables import json_text
 from ncu_lab.render.terminal import Terminal
 
@@ -43,7 +43,7 @@ def test_one_stage_in_full():
                                                                 "cublas-fp32": [60e3]}))  # fmt: skip
     assert printed(seen, of_stage(seen, "2d")) == [
         "2d · 1024³ FP32 · NVIDIA H200 · ncu 2025.3.1 · clocks not locked",
-        "  timed             192 µs ± 2 (n = 4)   11.2 TFLOP/s   31 % of cublas-fp32",
+        "  timed             192 µs ± 1 (n = 4)   11.2 TFLOP/s   31 % of cublas-fp32",
         "  duration          198 µs       SM 19 %   memory 25 %   DRAM 1.3 %",
         "  waits             long scoreboard 31 %   dispatch 14 %   not selected 13 %",
         "  occupancy         12.5 % of 12.5 % possible",
@@ -159,8 +159,3 @@ def test_raw_adds_everything_of_the_report():
     launch = show_document(seen, seen.summaries, raw=True)["launches"][0]
     assert len(launch["raw"]) == len(run.metrics)
     assert launch["raw"]["gpu__time_duration.sum"] == {"value": 197_984.0, "unit": ""}
-
-
-def test_spread_needs_four_samples():
-    assert spread_ns([1.0, 2.0, 3.0]) is None
-    assert spread_ns([1.0, 2.0, 3.0, 4.0]) == pytest.approx(1.25)

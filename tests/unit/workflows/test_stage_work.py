@@ -6,12 +6,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
+from ncu_lab.analyze.timings import timing
 from ncu_lab.errors import EnvironmentLacksError, UsageError
+from ncu_lab.gpu.registry import load_stages
 from ncu_lab.gpu.toolkit import find_tool
-from ncu_lab.model import TIMING_COLUMNS, CheckCase, Device, Problem, ProgressEvent
+from ncu_lab.model import CheckCase, Device, Problem, ProgressEvent, TimingSample
 from ncu_lab.workflows import benching, building, checking
 
 needs_nvcc = pytest.mark.skipif(find_tool("nvcc") is None, reason="nvcc is not here")
@@ -92,26 +93,44 @@ def test_cases_in_one_line() -> None:
     assert "✗ 1 wrong" in checking.describe_cases([case(), case(math.nan, passed=False)])
 
 
+def samples(stage: str, ns: float, n: int, mode: str = "alone", order: int = 0) -> list[TimingSample]:
+    return [
+        TimingSample(0, index, order + index, stage, mode, ns, 1980.0, 650.0, 50.0)  # type: ignore[arg-type]  # modes
+        for index in range(n)
+    ]
+
+
 def test_timing_in_one_line() -> None:
-    data = {"median_ns": 767_000.0, "spread_ns": 900.0, "n": 20, "flop_per_s": 22.4e12, "share_of_reference": 0.45}
-    words = benching.describe_timing(data, "cuBLAS FP32").replace("\u2009", " ")
-    assert words == "767 µs ± 1 (n = 20)  22.4 TFLOP/s  45 % of cuBLAS FP32"
-    assert "of" not in benching.describe_timing({**data, "share_of_reference": None}, None)
+    stages, problem = load_stages(), Problem(2048, 2048, 2048)
+    taken = samples("2d", 767_000.0, 10) + samples("cublas-fp32", 345_150.0, 10)
+    words = benching.describe_timing(stages["2d"], problem, timing(taken, "2d", "cublas-fp32"), stages)
+    assert words.replace("\u2009", " ") == "767 µs ± 0 (n = 10)  22.4 TFLOP/s  45 % of cuBLAS FP32"
+    alone = benching.describe_timing(stages["2d"], problem, timing(taken, "2d"), stages)
+    assert "cuBLAS" not in alone
+    assert benching.describe_timing(stages["2d"], problem, None, stages) == "no samples"
 
 
-def test_summary_rows_follow_the_registry_and_know_the_peak() -> None:
-    rows = [(0, 0, 0, "wmma", "alone", 100.0, None, None, None), (0, 0, 1, "2d", "alone", 100.0, 1980.0, 650.0, 50.0)]
-    frame = pd.DataFrame(rows, columns=list(TIMING_COLUMNS)).astype(dict(TIMING_COLUMNS))
-    figures = {"median_ns": 100.0, "spread_ns": 1.0, "n": 1, "flop_per_s": 33.45e12, "reference": "cublas-fp32"}
+def test_summary_rows_follow_the_bench_and_know_the_peak() -> None:
+    problem = Problem(1024, 1024, 1024)
+    taken = samples("2d", 2 * 1024**3 / 33450.0, 5) + samples("cublas-fp32", 1024**3 / 33450.0, 5, order=5)
+    timings = {id: timing(taken, id, load_stages()[id].reference) for id in ("2d", "cublas-fp32")}
     bench = benching.Bench(
-        frame,
-        {"wmma": {**figures, "share_of_reference": None}, "2d": {**figures, "share_of_reference": 0.5}},
+        tuple(taken),
+        {id: found for id, found in timings.items() if found is not None},
+        problem,
         Device("NVIDIA H200", (9, 0), 132, max_sm_clock_hz=1.98e9),
     )
-    two, wmma = benching.summarise(bench)
-    assert (two["stage"], wmma["stage"]) == ("2d", "wmma")
-    assert two["pct_of_reference"] == 50.0
+    two, library = benching.summarise(bench)
+    assert (two["stage"], library["stage"]) == ("2d", "cublas-fp32")
+    assert two["pct_of_reference"] == pytest.approx(50.0)
     assert two["pct_of_peak"] == pytest.approx(50.0, rel=1e-3)
-    assert (two["sm_clock_hz"], two["power_w"]) == (1.98e9, 650.0)
-    assert wmma["pct_of_reference"] is None
-    assert wmma["sm_clock_hz"] is None
+    assert (two["sm_clock_hz"], two["power_w"], two["samples"]) == (1.98e9, 650.0, 5)
+    assert library["pct_of_reference"] is None
+
+
+def test_what_nvml_does_not_tell_is_missing() -> None:
+    taken = tuple(TimingSample(0, index, index, "2d", "alone", 100.0, None, None, None) for index in range(5))
+    found = timing(taken, "2d")
+    assert found is not None
+    [row] = benching.summarise(benching.Bench(taken, {"2d": found}, Problem(8, 8, 8), Device("unknown")))
+    assert (row["sm_clock_hz"], row["power_w"], row["pct_of_peak"]) == (None, None, None)
