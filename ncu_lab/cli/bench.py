@@ -48,7 +48,7 @@ def bench(
 
     ids = chosen_stages(stage, all, list(load_stages()))
     problem = problem_from(size, m, n, k)
-    with progress_reporter() as report:
+    with progress_reporter(ids) as report:
         timed = time_stages(ids, problem, samples, report=report)
     for notice in timed.notices:
         print(f"warning: {notice.message}", file=sys.stderr)

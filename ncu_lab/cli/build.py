@@ -38,7 +38,7 @@ def build(
     from ncu_lab.workflows.building import build_stages, kernel_ids
 
     builds: list[StageBuild] = []
-    with progress_reporter() as report:
+    with progress_reporter(stage or kernel_ids()) as report:
         for target in arch or [default_arch()]:
             builds += build_stages(chosen_stages(stage, all, kernel_ids(target)), target, report=report)
     rows = [_row(made) for made in builds]

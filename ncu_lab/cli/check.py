@@ -48,7 +48,7 @@ def check(
 
     ids = chosen_stages(stage, all, list(load_stages()))
     problem = problem_from(size, m, n, k)
-    with progress_reporter() as report:
+    with progress_reporter(ids) as report:
         cases = check_stages(ids, problem, quick=quick, report=report)
     wrong = [case for case in cases if not case.passed]
     shown = wrong if format is Format.TABLE and wrong else cases

@@ -217,9 +217,9 @@ def _size_k(k: str | None) -> int | None:
 
 def _run(request: ProfileRequest | ProgramRequest, store: Path) -> Run:
     from ncu_lab.cli.progress import progress_reporter
-    from ncu_lab.workflows.profiling import ProgramRequest, profile_program, profile_stages
+    from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest, profile_program, profile_stages
 
-    with progress_reporter() as report:
+    with progress_reporter(request.stages if isinstance(request, ProfileRequest) else (request.name,)) as report:
         if isinstance(request, ProgramRequest):
             run = profile_program(request, store, report)
         else:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -33,11 +33,15 @@ _BAR_WIDTH = 28
 
 @contextmanager
 def progress_reporter(
-    stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic, width: int | None = None
+    subjects: Iterable[str] = (),
+    stream: TextIO | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    width: int | None = None,
 ) -> Iterator[Reporter]:
     """Give a reporter that shows progress on ``stream`` (stderr) until the block ends.
 
     Args:
+        subjects: What will be worked on, as far as it is known: lines are aligned to the longest name.
         stream: Where to write.
         clock: Seconds that only grow; tests give their own.
         width: Columns; those of the terminal by default.
@@ -45,6 +49,7 @@ def progress_reporter(
     stream = stream or sys.stderr
     live = stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "")
     reporter: _Lines = _LiveLines(stream, clock, width) if live else _Lines(stream, clock, width)
+    reporter.align(subjects)
     try:
         yield reporter
     finally:
@@ -63,12 +68,16 @@ class _Lines:
         self._last_sign = clock()
 
     def __call__(self, event: ProgressEvent) -> None:
-        self._subject_width = max(self._subject_width, len(event.subject))
+        self.align([event.subject])
         if event.state in ("done", "failed"):
             self._settle(event)
             self._last_sign = self._clock()
         else:
             self._mention(event)
+
+    def align(self, subjects: Iterable[str]) -> None:
+        """Leave room for the longest of these names."""
+        self._subject_width = max([self._subject_width, *map(len, subjects)])
 
     def close(self) -> None:
         """Leave the stream as it was found."""

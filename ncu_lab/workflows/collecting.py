@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from ncu_lab.collect.command import Collection, Selection, build_argv
@@ -32,6 +33,11 @@ _LOSSES = ("damaged", "lost_results")
 
 _EXPECTED_WARNINGS = ("Note: Running with unmodified GPU clocks", "Unable to access the following", "No kernels were")
 """What ncu says of every run here: the run records its clock control, and what is not collected shows as missing."""
+
+
+_NOT_IMPORTED = "Failed to import the following source files:"
+_TOOLKIT_SOURCE = "cuda/include/"
+"""How builds name the toolkit's headers: a path that exists on no machine."""
 
 
 class CollectionError(Exception):
@@ -195,10 +201,21 @@ def _read_back(job: Job, path: Path, outcome: NcuOutcome) -> Collected:
         parsed=parsed,
         report=path,
         passes=max((kernel.passes or 0 for kernel in log.kernels), default=0) or None,
-        notices=tuple(Notice("ncu", text) for text in log.warnings if not text.startswith(_EXPECTED_WARNINGS)),
+        notices=tuple(Notice("ncu", text) for text in _worth_telling(log.warnings)),
         shortfall=_shortfall(job, parsed, outcome),
         seconds=outcome.seconds,
     )
+
+
+def _worth_telling(warnings: Sequence[str]) -> list[str]:
+    """Leave out what ncu warns of in every run, and that it has no source of the toolkit's own headers."""
+    told = [text for text in warnings if not text.startswith((*_EXPECTED_WARNINGS, _TOOLKIT_SOURCE))]
+    if _NOT_IMPORTED in warnings:
+        first = warnings.index(_NOT_IMPORTED) + 1
+        files = list(takewhile(lambda text: "/" in text and " " not in text, warnings[first:]))
+        if all(file.startswith(_TOOLKIT_SOURCE) for file in files):
+            told.remove(_NOT_IMPORTED)
+    return told
 
 
 def _shortfall(job: Job, parsed: ParsedReport, outcome: NcuOutcome) -> NcuLabError | None:

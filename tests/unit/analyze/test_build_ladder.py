@@ -56,9 +56,9 @@ def test_no_share_without_the_reference_by_the_same_source():
 
 
 def test_a_reference_nobody_was_timed_beside_has_its_samples_alone():
-    run = golden_run(["cublas-fp16"], samples={"cublas-fp16": [100.0, 102.0, 104.0]})
+    run = golden_run(["cublas-tf32"], samples={"cublas-tf32": [100.0, 102.0, 104.0]})
     run.timings["mode"] = "alone"
-    found = rows(build_ladder([run], STAGES, PROBLEM))["cublas-fp16"]
+    found = rows(build_ladder([run], STAGES, PROBLEM))["cublas-tf32"]
     assert (found.time_source, found.median_ns, found.spread_ns) == ("timings", 102.0, None)
 
 

@@ -23,7 +23,7 @@ class Terminal(io.StringIO):
 
 def test_in_a_pipe_each_finished_part_is_a_line() -> None:
     stream = io.StringIO()
-    with progress_reporter(stream, width=60) as report:
+    with progress_reporter((), stream, width=60) as report:
         report(ProgressEvent("build", "2d", "start"))
         report(ProgressEvent("build", "2d", "done", "130 registers", seconds=0.94))
         report(ProgressEvent("profile", "2d", "failed"))
@@ -37,7 +37,7 @@ def test_in_a_pipe_each_finished_part_is_a_line() -> None:
 
 def test_in_a_pipe_a_long_part_gives_a_sign_of_life_now_and_then() -> None:
     stream, clock = io.StringIO(), Clock()
-    with progress_reporter(stream, clock) as report:
+    with progress_reporter((), stream, clock) as report:
         for second in range(25):
             clock.now = float(second)
             report(ProgressEvent("profile", "2d", "update", f"kernel {second} of 25", second / 25))
@@ -49,20 +49,20 @@ def test_in_a_pipe_a_long_part_gives_a_sign_of_life_now_and_then() -> None:
 
 def test_words_too_long_for_the_width_are_not_cut() -> None:
     stream = io.StringIO()
-    with progress_reporter(stream, width=30) as report:
+    with progress_reporter((), stream, width=30) as report:
         report(ProgressEvent("bench", "2d", "done", "x" * 40, seconds=1.0))
     assert stream.getvalue() == f"bench    2d   {'x' * 40}  1.0 s\n"
 
 
 def test_thin_spaces_and_signs_suit_the_stream() -> None:
     ascii_only = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
-    with progress_reporter(ascii_only) as report:
+    with progress_reporter((), ascii_only) as report:
         report(ProgressEvent("bench", "2d", "done", "767\u2009µs · 2048³"))
     written = ascii_only.detach()
     assert isinstance(written, io.BytesIO)
     assert written.getvalue() == b"bench    2d   767 us | 2048^3\n"
     stream = io.StringIO()
-    with progress_reporter(stream) as report:
+    with progress_reporter((), stream) as report:
         report(ProgressEvent("bench", "2d", "done", "767\u2009µs"))
     assert "767 µs" in stream.getvalue()
 
@@ -70,7 +70,7 @@ def test_thin_spaces_and_signs_suit_the_stream() -> None:
 def test_on_a_terminal_the_part_under_way_is_drawn_and_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
-    with progress_reporter(stream, width=80) as report:
+    with progress_reporter((), stream, width=80) as report:
         report(ProgressEvent("profile", "2d", "update", "kernel 1 of 2", 0.5))
         report(ProgressEvent("profile", "2d", "done", "2 kernels", seconds=8.3))
     text = stream.getvalue()
@@ -82,7 +82,7 @@ def test_on_a_terminal_the_part_under_way_is_drawn_and_wiped(monkeypatch: pytest
 def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     stream = Terminal()
-    with progress_reporter(stream) as report:
+    with progress_reporter((), stream) as report:
         report(ProgressEvent("profile", "2d", "update", "kernel 1 of 2", 0.5))
         report(ProgressEvent("profile", "2d", "done", "2 kernels"))
     assert stream.getvalue() == "profile  2d   2 kernels\n"
