@@ -17,8 +17,8 @@ from ncu_lab.render.wording import clock_words
 Table = tuple[list[str], list[list[str]]]
 
 MATRIX_FOOT = (
-    "Red marks a value more than 1.3 × its ideal for that access width. Copies by cp.async and TMA are counted apart, "
-    "so a stage that uses them shows only its remaining plain loads. Reasons under "
+    "Red marks a value more than 1.3 × its ideal for that access width. Copies by cp.async count as "
+    "loads; those by TMA are counted apart. Reasons under "
     f"{LEGEND_SHARE * 100:.0f}{numbers.THIN}% everywhere are drawn and named on hover."
 )
 

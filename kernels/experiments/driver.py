@@ -130,7 +130,7 @@ class Cuda:
         box: tuple[int, int],
         swizzle: int = 0,
     ) -> Any:
-        """Tensor map of a row-major matrix: `width` elements a row, `box` = (columns, rows), swizzle 0 or 3 (128 bytes)."""
+        """Tensor map of a row-major matrix, `width` elements a row; `box` is (columns, rows), swizzle 0 or 3 (128 bytes)."""
         raw = (ct.c_byte * 192)()
         address = (ct.addressof(raw) + 63) // 64 * 64
         dims, strides = (ct.c_uint64 * 2)(width, height), (ct.c_uint64 * 1)(pitch_bytes)
@@ -216,7 +216,7 @@ class Cublas:
 
 @dataclass
 class Telemetry:
-    """SM clock, power and temperature, sampled by NVML every 20 ms between enter and exit; empty where NVML is silent."""
+    """SM clock, power and temperature by NVML, every 20 ms between enter and exit; empty where NVML is silent."""
 
     clocks_mhz: list[int] = field(default_factory=list)
     power_w: list[float] = field(default_factory=list)
@@ -250,7 +250,7 @@ class Telemetry:
             time.sleep(0.02)
 
     def summary(self) -> dict[str, float | None]:
-        """Median clock in the busier half of the samples, highest power and temperature; None where nothing was read."""
+        """Median clock of the upper half of the samples, highest power and temperature; None where nothing was read."""
         busy = sorted(self.clocks_mhz)[len(self.clocks_mhz) // 2 :]
         return {
             "clock_mhz": busy[len(busy) // 2] if busy else None,

@@ -1,4 +1,4 @@
-"""Reschedules the main loop of an FP32 kernel in its cubin: the same products and sums, in an order the register banks like.
+"""Reschedules the main loop of an FP32 kernel in its cubin: the same sums, in an order the register banks like.
 
 ptxas reorders FFMAs as it sees fit and pays about one extra cycle in ten for register banks. This pass keeps ptxas's
 registers at the loop's entry and exit and everything outside the unrolled body, and rewrites the body alone:
@@ -14,6 +14,7 @@ behind the body must hold the same chain of multiply-adds, in the same order of 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import re
 import struct
@@ -60,7 +61,7 @@ def text_offset(cubin: bytes, function: str) -> int:
 
 
 def find_body(code: list[Instruction]) -> tuple[int, int]:
-    """Index range [first, last] of the straight-line run with the most FFMAs, from its first to its last FFMA or LDS.128."""
+    """Index range [first, last] of the straight-line run of instructions with the most FFMAs."""
     best, start = (0, 0, 0), 0
     breaks = ("BRA", "BSYNC", "EXIT", "WARPSYNC", "BAR", "SYNCS", "RET", "CALL", "NOP")
     for index, ins in enumerate([*code, Instruction(0, "BRA", "")]):
@@ -217,7 +218,7 @@ def entry_cost(before: Cell | None, cell: Cell, parity: list[list[int]]) -> int:
 
 
 def path_cost(path: list[Cell], parity: list[list[int]], breaks: set[int]) -> int:
-    """Modelled cycles of one step beyond one per FFMA; `breaks`: positions before which loads stand and end all reuse."""
+    """Modelled cycles of a step beyond one per FFMA; before positions in `breaks` stand loads, which end all reuse."""
     return sum(entry_cost(path[n - 1] if n and n not in breaks else None, cell, parity) for n, cell in enumerate(path))
 
 
@@ -232,7 +233,7 @@ def find_path(parity: list[list[int]], seed: int, rounds: int = 150000) -> list[
     }
     path: list[Cell | None] = [None]
     path += [(i, j if i % 2 == 0 else columns - 1 - j) for i in range(rows) for j in range(columns)]
-    total = sum(cost[p, c] for p, c in zip(path, path[1:], strict=False))
+    total = sum(cost[p, c] for p, c in itertools.pairwise(path))
     best, best_total = path, total
     last = len(path)
     for step in range(rounds):
@@ -257,7 +258,7 @@ def find_path(parity: list[list[int]], seed: int, rounds: int = 150000) -> list[
 
 
 def control(stall: int, write: int = NO_BARRIER, wait: int = 0, reuse: int = 0) -> int:
-    """Scheduling bits of an instruction, at their place in the upper 64-bit word (no yield asked for short stalls; long ones must yield)."""
+    """Scheduling bits of an instruction, at their place in the upper 64-bit word; stalls from 12 on must yield."""
     return (stall | (stall < 12) << 4 | write << 5 | NO_BARRIER << 8 | wait << 11 | reuse << 17) << 41
 
 
@@ -272,7 +273,7 @@ def encode_lds(d: int, base: int, offset: int, ctl: int) -> bytes:
 
 
 def accesses(ins: Instruction) -> tuple[set[int], set[int]]:
-    """Registers an instruction may read, and those it writes in full where its guard lets it; errs towards reading more."""
+    """Registers an instruction may read, and those it writes in full (if its guard holds); errs towards reading more."""
     operands = [o.strip() for o in ins.operands.split(",")]
     while operands and re.fullmatch(r"!?U?P\w+", operands[0]):
         operands.pop(0)
@@ -313,7 +314,7 @@ def accesses(ins: Instruction) -> tuple[set[int], set[int]]:
 
 
 def live_registers(code: list[Instruction]) -> list[set[int]]:
-    """Registers live before each instruction, by backward data flow over the control-flow graph; one more set at the end.
+    """Registers live before each instruction, by backward data flow over the control flow; one more set at the end.
 
     A BSYNC goes on behind itself (that is where its BSSY points, which is checked).
     """

@@ -160,7 +160,8 @@ def main() -> None:
     if r.ffma:
         print(
             f"FFMA {r.ffma} ({r.ffma_share:.1%}), modelled cycles {r.ffma_cycles} "
-            f"({r.ffma_cycles / r.ffma:.3f} each), reuse flags {r.reuse_flags}, bound on FMA pipe {r.modelled_share:.1%}"
+            f"({r.ffma_cycles / r.ffma:.3f} each), reuse flags {r.reuse_flags}, "
+            f"bound on FMA pipe {r.modelled_share:.1%}"
         )
     print(", ".join(f"{name} {count}" for name, count in r.mix.most_common(20)))
 

@@ -23,9 +23,8 @@ class Variant:
     overlap: bool = False  # the transpose runs beside the product
     groups: tuple[int, ...] | None = None  # reorder.py: before which products of a k step its loads are issued
     cluster: int = 1
+    max_blocks: int | None = None  # a cap below one per SM
     bf16_out: bool = False
-    a_box_rows: int = 64
-    b_box_rows: int = 64
 
 
 def sgemm(
@@ -72,4 +71,25 @@ _SGEMM = (
     ),
 )
 
-VARIANTS = {v.name: v for v in _SGEMM}
+
+def bf16(name: str, question: str, macros: dict[str, int], max_blocks: int | None = None) -> Variant:
+    """A BF16 variant; shared memory follows from the stages and the staging of C (see Shared in wgmma.cu)."""
+    stages, staging = macros.get("STAGES", 4), macros.get("STAGING", 2)
+    shared = stages * 48 * 1024 + 2 * staging * 8192 + 1024 + 1024  # barriers, and the base aligned by hand
+    return Variant(
+        name, "bf16", question, "wgmma_bf16/wgmma.cu", "wgmma_gemm", (128, 256, 64), shared, 1, macros,
+        persistent=True, cluster=macros.get("CLUSTER", 2), max_blocks=max_blocks,
+        bf16_out=macros.get("BF16_OUT", 1) == 1,
+    )  # fmt: skip
+
+
+_BF16 = (
+    bf16("bf16-base", "four stages, two 8 KiB buffers of C per warpgroup: 1.05 / 1.02?", {}),
+    bf16("bf16-staging", "three stages, C staged whole: stores never wait", {"STAGES": 3, "STAGING": 4}),
+    bf16("bf16-128", "128 blocks: the same four / sixteen waves with less power", {}, 128),
+    bf16("bf16-group4", "raster groups of four cluster rows", {"GROUP": 4}),
+    bf16("bf16-single", "no cluster: what multicast gives", {"CLUSTER": 1}),
+    bf16("bf16-f32out", "FP32 output on both sides", {"BF16_OUT": 0}),
+)
+
+VARIANTS = {v.name: v for v in (*_SGEMM, *_BF16)}

@@ -25,8 +25,9 @@ step() { # Runs one command, tells how long it took and how it ended; a failure 
 {
     nvidia-smi --query-gpu=name,driver_version,power.limit,clocks.max.sm --format=csv
     step doctor
-    step profile --all --size 4096 --drop-report
+    # The newest run is what is shown when nothing else is asked for: 4096.
     step profile --all --size 1024 --drop-report
+    step profile --all --size 4096 --drop-report
     step profile --name cupy-three-launches --nvtx step/ --keep-report -- python3 tests/gpu/three_launches.py
     step runs
     step ladder --size 4096

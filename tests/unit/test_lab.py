@@ -44,6 +44,7 @@ def installs(lab: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(lab, "create_venv", create)
     monkeypatch.setattr(lab, "has_pip", lambda: lab.PYTHON.exists())
     monkeypatch.setattr(lab, "gpu_extras", set)
+    monkeypatch.setattr(lab, "toolkit_extras", set)
     monkeypatch.setattr(lab, "install", lambda wanted: done.append(",".join(sorted(wanted))))
     return done
 
@@ -111,6 +112,17 @@ def test_set_up_does_only_what_is_missing(lab: ModuleType, installs: list[str]) 
     lab.set_up(develop=False)
     lab.set_up(develop=True)
     assert installs == ["venv", "", "dev"]
+
+
+@pytest.mark.parametrize(("compiler", "extras"), [("/usr/bin/g++", "dev,nvcc"), (None, "dev")])
+def test_developers_get_nvcc_where_it_can_work(
+    lab: ModuleType, installs: list[str], monkeypatch: pytest.MonkeyPatch, compiler: str | None, extras: str
+) -> None:
+    monkeypatch.setattr(lab, "toolkit_extras", lambda: {"nvcc"})
+    monkeypatch.setattr(lab, "apt_install", lambda *packages: False)
+    monkeypatch.setattr(lab.shutil, "which", lambda program: compiler)
+    lab.set_up(develop=True)
+    assert installs == ["venv", extras]
 
 
 def test_a_changed_project_is_installed_anew_with_what_it_had(lab: ModuleType, installs: list[str]) -> None:

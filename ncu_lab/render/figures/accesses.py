@@ -85,7 +85,7 @@ def conflict_marks(rows: Rows) -> list[AccessMark]:
 
 
 def draw_sectors(canvas: Canvas, panel: Panel, rows: Rows) -> None:
-    """Draw sectors per request; copies by cp.async and TMA are counted apart, and the row says so."""
+    """Draw sectors per request; copies by TMA are counted apart, and the row says so."""
     marks = sector_marks(rows)
     values = [mark.value for mark in marks]
     low, high = min([1.0, *values]), max([32.0, *values])
