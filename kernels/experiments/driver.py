@@ -130,7 +130,7 @@ class Cuda:
         box: tuple[int, int],
         swizzle: int = 0,
     ) -> Any:
-        """Tensor map of a row-major matrix, `width` elements a row; `box` is (columns, rows), swizzle 0 or 3 (128 bytes)."""
+        """Tensor map of a row-major matrix, `width` elements a row; `box`: (columns, rows); swizzle 0 or 3 (128 B)."""
         raw = (ct.c_byte * 192)()
         address = (ct.addressof(raw) + 63) // 64 * 64
         dims, strides = (ct.c_uint64 * 2)(width, height), (ct.c_uint64 * 1)(pitch_bytes)

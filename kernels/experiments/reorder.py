@@ -273,7 +273,7 @@ def encode_lds(d: int, base: int, offset: int, ctl: int) -> bytes:
 
 
 def accesses(ins: Instruction) -> tuple[set[int], set[int]]:
-    """Registers an instruction may read, and those it writes in full (if its guard holds); errs towards reading more."""
+    """Registers an instruction may read, and those it writes in full if its guard holds; errs towards reading more."""
     operands = [o.strip() for o in ins.operands.split(",")]
     while operands and re.fullmatch(r"!?U?P\w+", operands[0]):
         operands.pop(0)
@@ -358,7 +358,7 @@ def free_registers(code: list[Instruction], first: int, last: int, taken: set[in
     """Registers of the kernel's allotment that hold nothing needed at the body's start or behind its end."""
     live = live_registers(code)
     busy = live[first] | live[last + 1] | taken
-    return [r for r in range(allotted) if r not in busy]
+    return [r for r in range(allotted) if r not in busy and r != 1]  # R1 is the stack's
 
 
 def reorder(cubin: Path, function: str, rows: int = 8, columns: int = 16, groups: tuple[int, ...] = (0,)) -> str:
@@ -412,8 +412,15 @@ def reorder(cubin: Path, function: str, rows: int = 8, columns: int = 16, groups
             raise ReorderError(f"address {pointer} is not made in the body")
         low, high = struct.unpack_from("<QQ", raw, offset + body[index].address)
         low = low & ~(0xFF << 16) | base[pointer] << 16
-        high = high & ~(0x1FFFFF << 41) | control(10 if pointer == pointers[-1] else 5, wait=0x3F if not words else 0)
+        high = high & ~(0x1FFFFF << 41) | control(10 if pointer == pointers[-1] else 3, wait=0x3F if not words else 0)
         words.append(struct.pack("<QQ", low, high))
+    sources = {r for index in plan.addresses.values() for r in accesses(body[index])[0]}
+    for index in plan.others:  # counters and predicates for the code behind: early, where they delay nothing
+        if sources & accesses(body[index])[1]:
+            raise ReorderError(f"{body[index].opcode} {body[index].operands} makes part of an address")
+        low, high = struct.unpack_from("<QQ", raw, offset + body[index].address)
+        stall = 13 if body[index].opcode.startswith(("ISETP", "PLOP3")) else 5
+        words.append(struct.pack("<QQ", low, high & ~(0x1FFFFF << 41) | control(stall)))
     sets = [(plan.entry_a, plan.entry_b)]
     flat = [q + e for q in second for e in range(4)]
     sets.append((flat[:rows], flat[rows:]))
@@ -432,21 +439,16 @@ def reorder(cubin: Path, function: str, rows: int = 8, columns: int = 16, groups
                 loads = loads[share:]
             follows = path[n + 1] if n + 1 < len(path) and n + 1 not in breaks else (-1, -1)
             keep = (follows[0] == i) | (follows[1] == j) << 1
-            words.append(
-                encode_ffma(
-                    plan.acc[i][j],
-                    a[i],
-                    b[j],
-                    control(1, wait=1 << (step - 1) % 2 if n == 0 and step else 0, reuse=keep),
-                )
-            )
-    for position, index in enumerate(plan.others):  # conservative: the longest fixed latency between them
-        low, high = struct.unpack_from("<QQ", raw, offset + body[index].address)
-        high = high & ~(0x1FFFFF << 41) | control(13, wait=0x3F if position == 0 else 0)
-        words.append(struct.pack("<QQ", low, high))
+            wait = 1 << (step - 1) % 2 if n == 0 and step else 0
+            if (step, n) == (plan.steps - 1, len(path) - 1):
+                # The code behind may overwrite the loads' addresses and read the sums: let both be done.
+                ctl = control(6, wait=wait | 1 << step % 2)
+            else:
+                ctl = control(1, wait=wait, reuse=keep)
+            words.append(encode_ffma(plan.acc[i][j], a[i], b[j], ctl))
     room = len(body) - len(words)
-    if room < 0 or not plan.others:
-        raise ReorderError(f"the new body is {-room} instructions too long, or nothing closes it")
+    if room < 0:
+        raise ReorderError(f"the new body is {-room} instructions too long")
     nop = struct.pack("<QQ", 0x7918, control(1))
     words += [nop] * room
     new = b"".join(words)
