@@ -72,6 +72,9 @@ def find_body(code: list[Instruction]) -> tuple[int, int]:
     count, start, stop = best
     if count < 256:
         raise ReorderError("no unrolled loop body")
+    goals = [re.findall(r"0x([0-9a-f]+)", i.operands) for i in code if i.opcode.startswith(("BRA", "BSSY", "CALL"))]
+    if any(g and code[start].address < int(g[-1], 16) <= code[stop - 1].address for g in goals):
+        raise ReorderError("something jumps into the body")
     return start, stop - 1
 
 
@@ -419,6 +422,8 @@ def reorder(cubin: Path, function: str, rows: int = 8, columns: int = 16, groups
         if sources & accesses(body[index])[1]:
             raise ReorderError(f"{body[index].opcode} {body[index].operands} makes part of an address")
         low, high = struct.unpack_from("<QQ", raw, offset + body[index].address)
+        if body[index].opcode == "BSSY":  # its target is relative to where it stands
+            low += (body[index].address - body[0].address - 16 * len(words)) << 32
         stall = 13 if body[index].opcode.startswith(("ISETP", "PLOP3")) else 5
         words.append(struct.pack("<QQ", low, high & ~(0x1FFFFF << 41) | control(stall)))
     sets = [(plan.entry_a, plan.entry_b)]
@@ -465,6 +470,8 @@ def reorder(cubin: Path, function: str, rows: int = 8, columns: int = 16, groups
 def verify(old: list[Instruction], new: list[Instruction], plan: Body) -> None:
     """Compares what both bodies leave in every register that is live behind them.
 
+    Instructions that are neither FFMA, LDS nor address arithmetic must all be there, in order, with their targets.
+
     Raises:
         ReorderError: On any difference.
     """
@@ -475,6 +482,10 @@ def verify(old: list[Instruction], new: list[Instruction], plan: Body) -> None:
             raise ReorderError(f"R{register} differs: {before.get(register)} / {after.get(register)}")
     if any(origin[r] != r for row in plan.acc for r in row):
         raise ReorderError("an accumulator moved")
+    others = [(old[n].guard, old[n].opcode, old[n].operands.replace(".reuse", "")) for n in plan.others]
+    kept = [(i.guard, i.opcode, i.operands) for i in new if (i.guard, i.opcode, i.operands) in others]
+    if kept != others:
+        raise ReorderError(f"of {others} only {kept} are left")
 
 
 def reorder_cubin(cubin: Path, function: str, groups: tuple[int, ...]) -> str:
