@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, resolve_store
+from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, resolve_store, store_words
 
 EXAMPLE_SIZE = 4096
 
@@ -44,7 +44,7 @@ def ladder(
     if format is Format.JSON:
         emit_document(ladder_document(found), sys.stdout)
     elif format is Format.TABLE:
-        print_ladder(found, Terminal(sys.stdout))
+        print_ladder(found, Terminal(sys.stdout), store_words(store, example))
     else:
         rows = [row for row in ladder_rows(found) if row]
         columns = ladder_columns() if format is Format.MARKDOWN else flat_columns(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -83,6 +84,13 @@ def chosen_stages(named: list[str] | None, all: bool, every: Sequence[str]) -> l
 
     registry = load_stages()
     return list(dict.fromkeys(find_stage(registry, id).id for id in named or ()))
+
+
+def store_words(store: Path | None, example: bool = False) -> str:
+    """Return the options that name a store, to follow a command that is printed for the user to type."""
+    if example:
+        return " --example"
+    return f" --store {shlex.quote(str(store))}" if store else ""
 
 
 def resolve_store(store: Path | None, example: bool) -> Path:

@@ -22,6 +22,7 @@ from ncu_lab.cli.options import (
     chosen_stages,
     problem_from,
     resolve_store,
+    store_words,
 )
 from ncu_lab.errors import UsageError
 
@@ -170,7 +171,7 @@ def profile(
         print(shlex.join(plan(request)))
         return
     folder = resolve_store(store, example=False)
-    _show(_run(request, folder), folder, format)
+    _show(_run(request, folder), folder, store_words(store), format)
 
 
 def _collection(
@@ -230,8 +231,8 @@ def _run(request: ProfileRequest | ProgramRequest, store: Path) -> Run:
     return run
 
 
-def _show(run: Run, store: Path, format: Format) -> None:
-    """Print the run as ``show`` does: one stage in full, several as the ladder they make."""
+def _show(run: Run, store: Path, where: str, format: Format) -> None:
+    """Print the run as ``show`` does: one stage in full, several as the ladder they make; ``where`` names the store."""
     from ncu_lab.cli.show import write_view
     from ncu_lab.workflows.climbing import view
 
@@ -243,11 +244,11 @@ def _show(run: Run, store: Path, format: Format) -> None:
     if len(kernels) == 1:
         chosen = [one for one in seen.summaries if one.stage == kernels[0] and one.role == "main"]
         write_view(seen, chosen, format, selected=True)
-        print("\n  ncu-lab ladder     ncu-lab dashboard")
+        print(f"\n  ncu-lab ladder{where}     ncu-lab dashboard{where}")
         return
     from ncu_lab.render.ladder import print_ladder
     from ncu_lab.render.terminal import Terminal
     from ncu_lab.workflows.climbing import ladder
 
-    print_ladder(ladder(store, problem=run.meta.problem, runs=[f"run:{run.meta.id}"]), Terminal(sys.stdout))
-    print(f"\n  ncu-lab show {run.meta.id}     ncu-lab dashboard")
+    rungs = ladder(store, problem=run.meta.problem, runs=[f"run:{run.meta.id}"])
+    print_ladder(rungs, Terminal(sys.stdout), where)

@@ -85,8 +85,14 @@ def ladder_columns(*, mixed: bool = False, runs: bool = False) -> list[Column]:
     ]
 
 
-def print_ladder(ladder: Ladder, terminal: Terminal) -> None:
-    """Print the ladder, what its marks mean, what is left out and why, and what to type next."""
+def print_ladder(ladder: Ladder, terminal: Terminal, where: str = "") -> None:
+    """Print the ladder, what its marks mean, what is left out and why, and what to type next.
+
+    Args:
+        ladder: What to print.
+        terminal: Where.
+        where: The options that name the store (`` --example``), so that what is to be typed works as printed.
+    """
     terminal.paragraph(_title(ladder), STRONG)
     rows = (*ladder.rows, *ladder.references)
     mixed = {row.time_source for row in rows} >= {"timings", "profiler"}
@@ -102,7 +108,8 @@ def print_ladder(ladder: Ladder, terminal: Terminal) -> None:
         terminal.paragraph(notice.message, MUTED)
     stage = _example(ladder.rows)
     if stage:
-        terminal.line(f"Next: ncu-lab show {stage.run} --stage {stage.stage.id}")
+        terminal.line(f"Next: ncu-lab show {stage.run} --stage {stage.stage.id}{where}")
+        terminal.line(f"      ncu-lab dashboard{where}")
 
 
 def _example(rows: Sequence[LadderRow]) -> LadderRow | None:

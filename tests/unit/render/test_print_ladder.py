@@ -35,12 +35,13 @@ def test_the_whole_table_at_80_columns():
         "cublas-fp32    61.4 µs       –  long scoreb. 7.5 %    4.00    1.00× ✓        –",
         "no room for: TFLOP/s, regs, occup., roof (widen the terminal, or --format csv)",
         "Next: ncu-lab show 20261130T011207-ladder-4f2c9ab-91c3 --stage 2d",
+        "      ncu-lab dashboard",
     ]
 
 
 def test_no_line_of_the_whole_ladder_is_wider_than_80():
     lines = printed(WHOLE)
-    assert len(lines) == 18
+    assert len(lines) == 19
     assert max(len(line) for line in lines) <= 80
 
 
