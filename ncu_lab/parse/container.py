@@ -18,8 +18,12 @@ from ncu_lab.errors import InputError
 
 MAGIC = b"NVR\0"
 
+VERSION = 7
+"""Version of the format in every file known, of ncu 2018 to 2025."""
+
 # Fields of FileHeader and BlockHeader.
 _FILE_VERSION = 1
+_NUM_SOURCES = 1
 _NUM_RESULTS = 2
 _SESSION = 3
 _PAYLOAD_SIZE = 5
@@ -47,7 +51,12 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Where a container stops making sense, and how many results it had announced up to there."""
+    """Where a container stops making sense.
+
+    Attributes:
+        offset: Where the last sound block ends: what is before it can be read.
+        message: What is wrong, with the byte where it is.
+    """
 
     offset: int
     message: str
@@ -58,9 +67,10 @@ class Container:
     """What the block structure of a report says.
 
     Attributes:
-        version: Version of the container format; 7 in every file known.
+        version: Version of the container format; see :data:`VERSION`.
         announced: Results that the block headers announce, of any workload type.
         complete: Results whose block is wholly in the file.
+        ends_in_code: Whether the last block is code that no result follows: the file may have been cut there.
         processes: The process of each complete result, in file order.
         versions: Component -> version, from the session blocks (``CUDA Version``, ``Nsight Compute Target``, …).
         command: The profiler's command line; empty when the report does not tell.
@@ -70,6 +80,7 @@ class Container:
     version: int
     announced: int
     complete: int
+    ends_in_code: bool
     processes: tuple[Process | None, ...]
     versions: dict[str, str]
     command: str
@@ -81,6 +92,7 @@ class _Walk:
     """What has been seen so far."""
 
     announced: int = 0
+    ends_in_code: bool = False
     processes: list[Process | None] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     command: str = ""
@@ -100,7 +112,14 @@ def read_container(path: Path) -> Container:
         while damage is None and file.tell() < size:
             damage = _block(file, size, walk)
     return Container(
-        version, walk.announced, len(walk.processes), tuple(walk.processes), walk.versions, walk.command, damage
+        version=version,
+        announced=walk.announced,
+        complete=len(walk.processes),
+        ends_in_code=walk.ends_in_code and damage is None,
+        processes=tuple(walk.processes),
+        versions=walk.versions,
+        command=walk.command,
+        damage=damage,
     )
 
 
@@ -137,39 +156,50 @@ def _block(file: BinaryIO, size: int, walk: _Walk) -> Damage | None:
     start = file.tell()
     header = _sized(file, size)
     if header is None:
-        return Damage(
-            start, f"the header of the block at byte {start} reaches beyond the end of the file (byte {size})"
-        )
+        where = f"inside its header, which begins at {start}; blocks after it, if any, are lost too"
+        return Damage(start, f"the last block is cut at byte {size} ({where})")
     try:
-        results, payload, process = _block_header(header, walk)
+        head = _block_header(header, walk)
     except ValueError as error:
-        return Damage(start, f"the bytes at {start} are no block: {error}")
-    walk.announced += results
-    end = file.tell() + payload
+        return Damage(start, f"the {size - start} bytes from byte {start} are no block ({error})")
+    walk.announced += head.results
+    end = file.tell() + head.payload
     if end > size:
-        return Damage(start, f"the file ends inside the block at byte {start} (byte {size} of {end})")
-    walk.processes += [process] * results
+        where = f"it begins at {start} and should end at {end}; blocks after it, if any, are lost too"
+        return Damage(start, f"the last block is cut at byte {size} ({where})")
+    walk.processes += [head.process] * head.results
+    walk.ends_in_code = bool(head.sources)
     file.seek(end)
     return None
 
 
-def _block_header(header: bytes, walk: _Walk) -> tuple[int, int, Process | None]:
-    """Return the number of results, the size of the payload and the process of a block."""
-    results = payload = 0
-    process = None
+@dataclass(slots=True)
+class _Head:
+    """What the header of a block says: counts, bytes of payload, and where it comes from."""
+
+    sources: int = 0
+    results: int = 0
+    payload: int = 0
+    process: Process | None = None
+
+
+def _block_header(header: bytes, walk: _Walk) -> _Head:
+    head = _Head()
     for key, value in _fields(header):
         if isinstance(value, int):
             if key == _NUM_RESULTS or key in _OTHER_RESULTS:
-                results += value
+                head.results += value
+            elif key == _NUM_SOURCES:
+                head.sources = value
             elif key == _PAYLOAD_SIZE:
-                payload = value
+                head.payload = value
         elif key == _SESSION:
             _session(value, walk)
         elif key == _PROCESS:
-            process = _process(value)
-    if results > payload:
-        raise ValueError(f"it announces {results} results in {payload} bytes")
-    return results, payload, process
+            head.process = _process(value)
+    if head.results > head.payload:
+        raise ValueError(f"it announces {head.results} results in {head.payload} bytes")
+    return head
 
 
 def _process(message: bytes) -> Process | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_lab.errors import InputError
 from ncu_lab.metrics import LAUNCH_IDENTITY
 from ncu_lab.model import METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, ParsedReport, Stage, table
-from ncu_lab.parse.container import Container, read_container
+from ncu_lab.parse.container import VERSION, Container, read_container
 from ncu_lab.parse.identity import Identity, device_from, launches_table
 from ncu_lab.parse.instances import InstanceColumns
 from ncu_lab.parse.session import environment_from
@@ -110,11 +110,16 @@ def _actions(context: IContext, container: Container, path: Path) -> list[IActio
         return actions
     if container.damage is not None:
         raise InputError(
-            f"{path}: no result is readable; {container.damage.message}", "Copy it again, or profile again."
+            f"{path}: {_readable(container, 0)}; {container.damage.message}", "Copy it again, or profile again."
+        )
+    if container.version != VERSION:
+        raise InputError(
+            f"{path}: nothing is readable; it has container version {container.version}, and only {VERSION} is known",
+            "A newer reader may read it: pip install --upgrade ncu-report",
         )
     if container.announced:
         raise InputError(
-            f"{path} announces {container.announced} results, but NVIDIA's reader returns none",
+            f"{path}: {_readable(container, 0)}; NVIDIA's reader returns none",
             "It may come from a newer ncu: pip install --upgrade ncu-report",
         )
     raise InputError(
@@ -124,13 +129,28 @@ def _actions(context: IContext, container: Container, path: Path) -> list[IActio
 
 
 def _loss(container: Container, returned: int) -> Iterator[Notice]:
-    """Tell results that are lost: by damage, or hidden by the reader."""
+    """Tell results that are lost, by damage or by the reader, and what else makes a report doubtful."""
     if container.damage is not None:
-        readable = f"{returned} {'result is' if returned == 1 else 'results are'} readable"
-        lost = container.announced - returned
-        yield Notice("damaged", f"{container.damage.message}: {readable}{f', at least {lost} lost' if lost else ''}.")
+        yield Notice("damaged", f"{_readable(container, returned)}; {container.damage.message}.")
     elif returned != container.announced:
-        yield Notice("lost_results", f"the report announces {container.announced} results, {returned} are readable.")
+        yield Notice(
+            "lost_results",
+            f"{_readable(container, returned)}: the report announces {container.announced}, NVIDIA's reader returns "
+            f"{returned}.",
+        )
+    if container.ends_in_code:
+        yield Notice("ends_in_code", "the report ends with code that no result follows: results may be missing.")
+    if container.version != VERSION:
+        yield Notice(
+            "unknown_version", f"the report has container version {container.version}; only {VERSION} is known here."
+        )
+
+
+def _readable(container: Container, returned: int) -> str:
+    """Say how many results can be read, of those announced before the file breaks off: ``17 of 18 results``."""
+    if not container.announced:
+        return "no results"
+    return f"{returned} of {container.announced} {'result' if container.announced == 1 else 'results'}"
 
 
 def _unknown_stages(identities: list[Identity], stages: Mapping[str, Stage] | None) -> Iterator[Notice]:

@@ -100,8 +100,10 @@ def test_truncation_is_told_with_its_offset(written: Written) -> None:
     start = len(HEADER) + len(first)
     assert container.damage is not None
     assert container.damage.offset == start
-    expected = f"the file ends inside the block at byte {start} (byte {len(whole) - 10} of {len(whole)})"
-    assert container.damage.message == expected
+    assert container.damage.message == (
+        f"the last block is cut at byte {len(whole) - 10} (it begins at {start} and should end at {len(whole)}; blocks "
+        "after it, if any, are lost too)"
+    )
 
 
 def test_trailing_bytes_are_told(written: Written) -> None:
@@ -110,6 +112,13 @@ def test_trailing_bytes_are_told(written: Written) -> None:
     assert container.complete == 1
     assert container.damage is not None
     assert container.damage.offset == len(sound)
+
+
+def test_code_that_no_result_follows_is_told(written: Written) -> None:
+    code = sized(number(1, 1) + number(5, 8)) + sized(b"code")
+    assert not read_container(written(HEADER + code + block(1, sized(b"r")))).ends_in_code
+    assert read_container(written(HEADER + block(1, sized(b"r")) + code)).ends_in_code
+    assert not read_container(written(HEADER + code + b"abc")).ends_in_code  # the damage is told
 
 
 def test_more_results_than_bytes_are_not_believed(written: Written) -> None:
