@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ncu_lab.metrics.quantity import Counter, counter
@@ -21,6 +22,18 @@ LAUNCH_IDENTITY: Mapping[str, str] = {
 
 DEVICE_PREFIX = "device__attribute_"
 """What the metrics that describe the GPU begin with; they are the same in every launch of one device."""
+
+_TIME_LINE = re.compile(r"pmsampling:|(?:\w+\.)?Triage[A-Z]\w*\.|profiler__(?:timestamp_|pmsampler_)")
+
+
+def is_time_line(metric: str) -> bool:
+    """Whether the instances of a metric are points in time: what PM sampling collects, and when a workload ran.
+
+    The names are all there is to go by: times count from 1970 or, on some GPUs, from when the machine was started, and
+    then look like addresses of instructions.
+    """
+    return _TIME_LINE.match(metric) is not None
+
 
 OCCUPANCY_LIMITS: Mapping[str, Counter] = {
     "registers": counter("launch__occupancy_limit_registers"),

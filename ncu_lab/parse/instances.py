@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ncu_lab.metrics import is_time_line
 from ncu_lab.model import INSTANCE_COLUMNS
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ _LEAST_TIME = 2**58
 
 _LEAST_PC = 2**32
 """Addresses of instructions begin far above this in all known reports, indexes end far below.
-Asking for SASS does not tell: some reports have code at address 0, where indexes look like addresses."""
+Asking for SASS does not tell: some reports have none, others have code at address 0, where indexes look like addresses.
+"""
 
 
 class Words:
@@ -72,7 +74,7 @@ class InstanceColumns:
         """Read the instances of one metric; numbers are multiplied with ``factor``."""
         rows = range(count)
         start = len(self._values)
-        kind, correlations = self._correlate(metric, rows, start)
+        kind, correlations = self._correlate(name, metric, rows, start)
         self._heads.append((self._launch, self._metrics.code(name), kind, count))
         self._correlations += correlations
         self._row_places += self._places_of(correlations) if kind == _PC else [0] * count
@@ -85,7 +87,7 @@ class InstanceColumns:
         values = [as_double(row) for row in rows]
         self._values += values if factor == 1.0 else [value * factor for value in values]
 
-    def _correlate(self, metric: IMetric, rows: range, start: int) -> tuple[int, Sequence[int]]:
+    def _correlate(self, name: str, metric: IMetric, rows: range, start: int) -> tuple[int, Sequence[int]]:
         ids = metric.correlation_ids() if metric.has_correlation_ids() else None
         if ids is None:
             return _INDEX, rows
@@ -98,11 +100,7 @@ class InstanceColumns:
         last = correlations[-1]  # some time lines start at 0
         if last < _LEAST_PC:
             return _INDEX, correlations
-        # Times count from 1970 or, on some GPUs, from the start of the machine: these look like addresses without code.
-        return (_TIME if last >= _LEAST_TIME or not self._has_code(last) else _PC), correlations
-
-    def _has_code(self, pc: int) -> bool:
-        return self._places[self._place_of(pc)][0] >= 0
+        return (_TIME if last >= _LEAST_TIME or is_time_line(name) else _PC), correlations
 
     def _places_of(self, pcs: Sequence[int]) -> list[int]:
         # Most metrics of a launch are correlated with the very same instructions.

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from report_blocks import of_processes, without_code, write_repeated
+
 from ncu_lab import metrics
 from ncu_lab.errors import InputError
 from ncu_lab.model import INSTANCE_COLUMNS, LAUNCH_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, ParsedReport
@@ -206,39 +208,74 @@ class _Words:
         return _Words(self._correlations or [])
 
 
-NO_CODE = (1_348_398_789_088, 1_348_398_796_768)
+SINCE_START = [1_348_398_789_088, 1_348_398_796_768]
 
 
 class _Code:
-    """Stands for the reader's result, with code at most addresses and no source."""
+    """Stands for the reader's result: code at every address, or none at all, and no source."""
 
-    def sass_by_pc(self, address: int) -> str:
-        return "" if address in NO_CODE else " NOP"
+    def __init__(self, sass: str) -> None:
+        self._sass = sass
+
+    def sass_by_pc(self, _: int) -> str:
+        return self._sass
 
     def source_info(self, _: int) -> None:
         return None
 
 
+@pytest.mark.parametrize("sass", [" NOP", ""])
 @pytest.mark.parametrize(
-    ("correlations", "kind"),
+    ("name", "correlations", "kind"),
     [
-        ([0x7FE0_0000_0000, 0x7FE0_0000_0010], "pc"),
-        ([47_256_920_320], "pc"),  # the least address in any report known
-        ([0, 512, 1024], "index"),  # although there is code at these addresses
-        ([0], "index"),
-        (None, "index"),
-        ([0, 1_796_000_027_079_693_056], "time"),  # since 1970
-        ([1_796_000_027_079_693_056], "time"),
-        (list(NO_CODE), "time"),  # since the machine started (a Tesla T4)
+        ("inst_executed", [0x7FE0_0000_0000, 0x7FE0_0000_0010], "pc"),
+        ("inst_executed", [47_256_920_320], "pc"),  # the least address in any report known
+        ("launch__occupancy_per_block_size", [0, 512, 1024], "index"),  # although there is code at these addresses
+        ("launch__func_cache_config", [0], "index"),
+        ("launch__func_cache_config", None, "index"),
+        ("any", [0, 1_796_000_027_079_693_056], "time"),  # since 1970
+        ("any", [1_796_000_027_079_693_056], "time"),
+        # Since the machine started (a Tesla T4): only the name tells.
+        ("SM.TriageA.sm__cycles_active.avg", SINCE_START, "time"),
+        ("TriageA.l1tex__t_sector_hit_rate_realtime.pct", SINCE_START, "time"),
+        ("pmsampling:sm__cycles_active.avg", SINCE_START, "time"),
+        ("profiler__timestamp_workload_start_0", SINCE_START[:1], "time"),
     ],
 )
-def test_what_instances_are_correlated_with(correlations: list[int] | None, kind: str) -> None:
+def test_what_instances_are_correlated_with(name: str, correlations: list[int] | None, kind: str, sass: str) -> None:
     columns = InstanceColumns()
-    columns.start(0, _Code())
+    columns.start(0, _Code(sass))
     rows = len(correlations) if correlations else 2
-    columns.add("m", _Words(list(range(rows)), correlations), rows, 2.0)
+    columns.add(name, _Words(list(range(rows)), correlations), rows, 2.0)
     frame = columns.table()
     assert frame["kind"].tolist() == [kind] * rows
     assert frame["correlation"].tolist() == (correlations or [0, 1])
     assert frame["value"].tolist() == [2.0 * row for row in range(rows)]
-    assert frame["sass"].notna().all() == (kind == "pc")
+    assert frame["sass"].notna().all() == (kind == "pc" and bool(sass))
+
+
+def test_a_report_without_code_keeps_its_addresses(golden: Golden, tmp_path: Path) -> None:
+    path = tmp_path / "without-code.ncu-rep"
+    path.write_bytes(without_code(golden("ladder-full.ncu-rep").read_bytes()))
+    bare, whole = read_report(path).instances, read_report(golden("ladder-full.ncu-rep")).instances
+    assert bare["kind"].value_counts().to_dict() == whole["kind"].value_counts().to_dict()
+    assert bare["sass"].isna().all()
+    for column in ("launch", "metric", "kind", "correlation"):
+        assert bare[column].tolist() == whole[column].tolist(), column
+
+
+def test_results_of_two_processes_in_turns(golden: Golden, tmp_path: Path) -> None:
+    path = tmp_path / "two.ncu-rep"
+    path.write_bytes(of_processes(golden("cupy-nvtx.ncu-rep").read_bytes(), [11, 22]))
+    launches = read_report(path).launches
+    assert launches["process"].tolist() == ["python3.12 (11)", "python3.12 (22)", "python3.12 (11)"]
+    # The same kernel at the same size: told apart by process and execution.
+    assert launches["execution"].tolist() == [0, 0, 1]
+
+
+def test_a_repeated_launch_stays_as_many(golden: Golden, tmp_path: Path) -> None:
+    path = write_repeated(golden("cupy-nvtx.ncu-rep"), tmp_path / "many.ncu-rep", 40, metrics=60)
+    report = read_report(path)
+    assert report.launches["execution"].tolist() == list(range(40))
+    assert report.metrics.groupby("launch").size().tolist() == [60] * 40
+    assert not report.notices
