@@ -7,6 +7,7 @@ are passed over.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _PROFILING = re.compile(
@@ -18,6 +19,13 @@ _PERCENT_OF_DOT = 10
 """``0%....50%`` has four dots: one for each ten percent between the figures."""
 _KERNEL_ITEM = re.compile(r"^\s*\d+\. (?P<name>.+?)\s*$")
 _KERNEL_LIST = "Available Kernels:"
+
+_MARK = r"==(?:PROF|WARNING|ERROR)=="
+_MESSAGE = re.compile(rf"==(?P<mark>PROF|WARNING|ERROR)==(?P<words>.*?)(?={_MARK}|$)", re.MULTILINE)
+"""A message of ncu; it need not begin a line, where the program or ncu itself had not ended one."""
+_NAMES_ONLY = re.compile(
+    rf"==PROF== (?:Profiling|Connected|Disconnected|Report)\b.*?(?={_MARK}|$)|^\s*\d+\. .*$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,17 @@ class NcuLog:
     available: tuple[str, ...]
 
 
+def messages(text: str) -> Iterator[tuple[str, str]]:
+    """Yield ncu's messages in a text that the program may have written into: the mark (``ERROR``) and the words."""
+    for match in _MESSAGE.finditer(text):
+        yield match["mark"], match["words"].strip()
+
+
+def without_kernel_names(text: str) -> str:
+    """Return a log without what only names kernels and programs: those may be called like an error."""
+    return _NAMES_ONLY.sub("", text)
+
+
 def parse_log(text: str) -> NcuLog:
     """Read a whole log."""
     reader = LogReader()
@@ -113,7 +132,7 @@ def parse_log(text: str) -> NcuLog:
         in_list = line.strip() == _KERNEL_LIST or (in_list and _KERNEL_ITEM.match(line) is not None)
         if in_list and (item := _KERNEL_ITEM.match(line)):
             available.append(item["name"])
-        for mark, messages in (("==WARNING==", warnings), ("==ERROR==", errors)):
-            if line.startswith(mark):
-                messages[line.removeprefix(mark).strip()] = None
+        for mark, words in messages(line):
+            if mark != "PROF":
+                (warnings if mark == "WARNING" else errors)[words] = None
     return NcuLog(tuple(kernels.values()), tuple(warnings), tuple(errors), tuple(available))

@@ -16,10 +16,17 @@ from itertools import takewhile
 from pathlib import Path
 
 from ncu_lab.collect.command import Collection, Selection, build_argv
-from ncu_lab.collect.failures import Failure, find_cause, last_words, nothing_profiled, unknown_failure
+from ncu_lab.collect.failures import (
+    Failure,
+    failure_of,
+    find_cause,
+    last_words,
+    nothing_profiled,
+    unknown_failure,
+)
 from ncu_lab.collect.log import KernelProgress, parse_log
 from ncu_lab.collect.ncu import Ncu, NcuOutcome, known_sections, known_sets, run_ncu
-from ncu_lab.errors import InputError, NcuLabError, ProgramError, UsageError
+from ncu_lab.errors import InputError, NcuLabError, UsageError
 from ncu_lab.model import Notice, ParsedReport, ProgressEvent, Reporter, silent
 from ncu_lab.parse.report import read_report
 
@@ -176,14 +183,7 @@ def _progress(job: Job, report: Reporter) -> Callable[[KernelProgress], None]:
 def _timeout(job: Job, outcome: NcuOutcome) -> Failure:
     kernels = parse_log(outcome.log).kernels
     where = f" in kernel {kernels[-1].number} ({kernels[-1].kernel})" if kernels else " before the first kernel"
-    return Failure(
-        "timeout",
-        ProgramError(
-            f"profiling took longer than {job.timeout_s:g} s and was ended{where}",
-            "A larger --timeout, fewer --section, or a filter (-k, --launches) helps. A kernel that waits for another, "
-            "as collectives do, hangs when it is replayed.",
-        ),
-    )
+    return failure_of("timeout", seconds=f"{job.timeout_s:g}", where=where)
 
 
 def _read_back(job: Job, path: Path, outcome: NcuOutcome) -> Collected:
@@ -227,13 +227,10 @@ def _shortfall(job: Job, parsed: ParsedReport, outcome: NcuOutcome) -> NcuLabErr
         return type(error)(error.message + kept, _with_last_words(error.hint, outcome.output))
     for notice in parsed.notices:
         if notice.code in _LOSSES:
-            return ProgramError(f"ncu's report is incomplete: {notice.message}", "Profile again.")
+            return failure_of("incomplete", loss=notice.message).error
     missing = _not_collected(job.collection.metrics, parsed)
     if missing:
-        return UsageError(
-            f"not collected, though asked for with --metrics: {', '.join(missing)}",
-            "ncu --query-metrics lists what this GPU has.",
-        )
+        return failure_of("not_collected", metrics=", ".join(missing)).error
     return None
 
 

@@ -15,7 +15,6 @@ from ncu_lab.model import Device
 from ncu_lab.workflows import diagnosing
 
 REPORT = str(GOLDEN / "ladder-full.ncu-rep.gz")
-NO_PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def test_a_machine_with_everything(tmp_path: Path, whole: pytest.MonkeyPatch) ->
 
 
 def test_counters_that_may_not_be_read(tmp_path: Path, whole: pytest.MonkeyPatch) -> None:
-    done = ncu_lab(tmp_path, "doctor", FAKE_NCU_WORDS=NO_PERMISSION, FAKE_NCU_EXIT="1")
+    done = ncu_lab(tmp_path, "doctor", FAKE_NCU_SAYS="no-permission")
     assert done.returncode == 4
     assert "✗ counters              ERR_NVGPUCTRPERM: this user may not read" in done.stdout
     assert "NVreg_RestrictProfilingToAdminUsers=0" in done.stdout

@@ -221,10 +221,8 @@ def test_a_stage_that_does_not_compile_is_recorded(tmp_path: Path, machine: Mach
 
 
 def test_without_permission_what_was_built_checked_and_timed_is_kept(tmp_path: Path, machine: Machine) -> None:
-    words = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"
-    done = ncu_lab(
-        tmp_path, "profile", "--stage", "2d", "--no-reference", "--size", "512", FAKE_NCU_WORDS=words, FAKE_NCU_EXIT="1"
-    )
+    one = ("profile", "--stage", "2d", "--no-reference", "--size", "512")
+    done = ncu_lab(tmp_path, *one, FAKE_NCU_SAYS="no-permission")
     assert done.returncode == 4
     assert "ERR_NVGPUCTRPERM: this user may not read GPU performance counters" in done.stderr
     [folder] = stored_runs(tmp_path)
@@ -239,11 +237,8 @@ def test_without_permission_what_was_built_checked_and_timed_is_kept(tmp_path: P
 def test_a_crash_under_ncu_tells_what_the_target_said(tmp_path: Path, machine: Machine) -> None:
     said = json.dumps({"error": "UsageError", "message": "512³ does not fit", "hint": "Choose a smaller size."})
     machine._monkeypatch.setattr(profiling, "target_argv", lambda path: ["echo", said])
-    words = "==ERROR== The application returned an error code (2)."
-    done = ncu_lab(
-        tmp_path, "profile", "--stage", "2d", "--no-reference", "--size", "512",
-        FAKE_NCU_WORDS=words, FAKE_NCU_EXIT="2", FAKE_NCU_RUN="1",
-    )  # fmt: skip
+    one = ("profile", "--stage", "2d", "--no-reference", "--size", "512")
+    done = ncu_lab(tmp_path, *one, FAKE_NCU_SAYS="app-exit3", FAKE_NCU_RUN="1")
     assert done.returncode == 2
     assert "error: 512³ does not fit" in done.stderr
     assert [status for _, status in stored(tmp_path)] == ["profile_failed"]
@@ -252,11 +247,8 @@ def test_a_crash_under_ncu_tells_what_the_target_said(tmp_path: Path, machine: M
 def test_busy_counters_are_tried_again(tmp_path: Path, machine: Machine) -> None:
     machine._monkeypatch.setattr(collecting, "RETRY_DELAY_S", 0.0)
     argv = tmp_path / "argv"
-    words = "==ERROR== Profiling failed because a driver resource was unavailable."
-    done = ncu_lab(
-        tmp_path, "profile", "--stage", "2d", "--no-reference", "--size", "512",
-        FAKE_NCU_WORDS=words, FAKE_NCU_EXIT="1", FAKE_NCU_ARGV=str(argv),
-    )  # fmt: skip
+    one = ("profile", "--stage", "2d", "--no-reference", "--size", "512")
+    done = ncu_lab(tmp_path, *one, FAKE_NCU_SAYS="counters-busy", FAKE_NCU_ARGV=str(argv))
     assert done.returncode == 4
     assert "dcgmi profile --pause" in done.stderr
     attempts = [word for word in argv.read_text().splitlines() if word.endswith("report.ncu-rep")]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_lab.collect.failures import CAUSES, COUNTER_CODES, find_cause, last_words, nothing_profiled, unknown_failure
+from ncu_lab.collect.causes import CAUSES, COUNTER_CODES, FAMILIES
+from ncu_lab.collect.failures import find_cause, last_words, nothing_profiled, unknown_failure
 from ncu_lab.errors import Exit
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
@@ -46,53 +47,36 @@ def test_logs_without_a_failure_give_no_cause(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "code", "exit_code"),
+    ("name", "code"),
     [
-        (
-            "==PROF== Connected to process 7 (/usr/bin/python3)\n==ERROR== ERR_NVGPUCTRPERM - The user does not have "
-            "permission to access NVIDIA GPU Performance Counters on the target device 0.\nTraceback …\n"
-            "==ERROR== The application returned an error code (1).\n==WARNING== No kernels were profiled.\n",
-            "no_permission",
-            Exit.ENVIRONMENT,
-        ),
-        (
-            "==ERROR== An error was reported by the driver:\n==ERROR== Profiling failed because a driver resource was "
-            "unavailable. Ensure that no other tool (like DCGM) is concurrently collecting profiling data.\n"
-            '==ERROR== Failed to profile "sgemm" in process 3\n',
-            "counters_busy",
-            Exit.ENVIRONMENT,
-        ),
-        (
-            "==ERROR== An error was reported by the driver:\n"
-            "==ERROR== Cuda driver is not compatible with Nsight Compute.\n"
-            "==ERROR== The application returned an error code (11).\n",
-            "old_driver",
-            Exit.ENVIRONMENT,
-        ),
-        (
-            "==ERROR== Profiling is not supported on device 0. To find out supported GPUs refer --list-chips option.\n",
-            "unsupported_gpu",
-            Exit.ENVIRONMENT,
-        ),
-        ("==ERROR== LibraryNotLoaded\n", "library_not_loaded", Exit.ENVIRONMENT),
-        ("==ERROR== Failed to lock clocks on device 0.\n", "clocks", Exit.ENVIRONMENT),
-        (
-            "==ERROR== Failed to prepare kernel for profiling\n==ERROR== Unknown Error on device 0.\n"
-            '==ERROR== Failed to profile "const:" in process 9\n'
-            "==ERROR== The application returned an error code (9).\n",
-            "launch_failed",
-            Exit.PROGRAM,
-        ),
+        ("no-permission", "no_permission"),
+        ("library-not-loaded", "library_not_loaded"),
+        ("counters-busy", "counters_busy"),
+        ("other-profiler", "other_profiler"),
+        ("mig-clocks", "clocks"),
+        ("lock-file", "lock_file"),
+        ("old-driver", "old_driver"),
+        ("unsupported-gpu", "unsupported_gpu"),
+        ("metric-not-found", "unknown_metric"),
+        ("metrics-not-accessible", "unknown_metric"),
+        ("bad-option", "bad_option"),
+        ("replay-memory", "replay_memory"),
+        ("launch-failed", "launch_failed"),
+        ("killed-program", "program_failed"),
+        ("import-missing", "import_missing"),
+        ("import-not-a-report", "import_not_a_report"),
+        ("import-truncated", "import_damaged"),
     ],
 )
-def test_the_first_cause_wins_over_its_consequences(log: str, code: str, exit_code: Exit) -> None:
-    failure = find_cause(log)
+def test_the_first_cause_wins_over_its_consequences(name: str, code: str) -> None:
+    failure = find_cause(recorded(name))
     assert failure is not None
-    assert (failure.code, failure.error.exit_code) == (code, exit_code)
+    assert failure.code == code
+    assert failure.error.exit_code == CAUSES[code].error.exit_code
 
 
 def test_only_busy_counters_are_worth_another_try() -> None:
-    assert [cause.code for cause in CAUSES if cause.retryable] == ["counters_busy"]
+    assert [cause.code for cause in CAUSES.values() if cause.retryable] == ["counters_busy"]
 
 
 def test_the_lock_file_is_named() -> None:
@@ -137,13 +121,72 @@ def test_last_words_leave_out_ncus_lines_and_blank_ones() -> None:
 
 
 def test_every_cause_is_complete() -> None:
-    for cause in CAUSES:
-        groups = re.compile(cause.pattern).groupindex
-        assert set(re.findall(r"\{(\w+)\}", cause.message)) == set(groups), cause.code
-        assert cause.hint, cause.code
-        assert cause.seen, cause.code
-    assert len({cause.code for cause in CAUSES}) == len(CAUSES)
-    assert {cause.code for cause in CAUSES} >= COUNTER_CODES
+    for code, cause in CAUSES.items():
+        assert cause.code == code
+        named = set(re.findall(r"\{(\w+)\}", cause.message + cause.hint))
+        if cause.pattern:
+            assert named == set(re.compile(cause.pattern).groupindex), code
+        assert cause.hint, code
+        assert cause.when.endswith("."), code
+        assert cause.seen or code == "unknown", code
+    assert sum(len(family) for family in FAMILIES.values()) == len(CAUSES)
+    assert set(CAUSES) >= COUNTER_CODES
+
+
+def test_an_error_that_is_not_known_comes_before_what_follows_from_it() -> None:
+    failure = find_cause(recorded("new-words"))
+    assert failure is not None
+    assert (failure.code, failure.error.message) == ("unknown", "ncu failed: The flux of the counters is reversed.")
+    # The kernel that ncu stumbled over is named, its own ending of the program is not blamed on that.
+    failure = find_cause(recorded("unknown-error"))
+    assert failure is not None
+    assert failure.error.message == "ncu failed: UnknownError (kernel scale_f32)"
+    failure = find_cause(recorded("shut-down"))
+    assert failure is not None
+    assert "SIGKILL" not in failure.error.message
+
+
+def test_causes_are_found_where_messages_do_not_begin_a_line() -> None:
+    failure = find_cause("", recorded("interleaved"))
+    assert failure is not None
+    assert (failure.code, failure.retryable) == ("counters_busy", True)
+    failure = find_cause(recorded("ended-by-signal"))
+    assert failure is not None
+    assert failure.code == "ended_by_signal"
+
+
+def test_what_kernels_and_programs_are_called_is_no_cause() -> None:
+    log = (
+        "==PROF== Connected to process 7 (/home/me/LibraryNotLoaded)\n"
+        '==PROF== Profiling "ERR_NVGPUCTRPERM" - 0: 0%....50%....100% - 1 pass\n'
+        "==PROF== Report: /tmp/InterprocessLockFailed.ncu-rep\n"
+        "==WARNING== No kernels were profiled.\nAvailable Kernels:\n1. CUPTI_ERROR_HARDWARE_BUSY\n"
+    )
+    assert find_cause(log) is None
+    assert nothing_profiled(log, "", "x", None).code == "no_match"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "advice"),
+    [
+        ("_Z5sgemmPf", "looks like a mangled name"),
+        (r"sgemm\(int", "Names are matched bare"),
+        ("at::native::add", "Names are matched bare"),
+        ("void sgemm", "Names are matched bare"),
+        ("sgem_2d", "Kernels it has: Kernel2"),
+    ],
+)
+def test_a_filter_for_another_form_of_the_name_is_noticed(kernel: str, advice: str) -> None:
+    failure = nothing_profiled(recorded("no-kernel"), "", kernel, None)
+    assert failure.error.hint.startswith(advice) or advice in failure.error.hint.partition("Kernels")[0]
+    assert "Kernels it has: Kernel2" in failure.error.hint
+
+
+def test_of_many_kernels_some_are_named() -> None:
+    listed = "\n".join(f"{number}. kernel_{number}" for number in range(1, 101))
+    log = f"==WARNING== No kernels were profiled.\nAvailable Kernels:\n{listed}\n"
+    hint = nothing_profiled(log, "", "x", None).error.hint
+    assert hint.endswith("kernel_30, and 70 more")
 
 
 @given(st.text(), st.text())
