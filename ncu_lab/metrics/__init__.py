@@ -19,6 +19,7 @@ from ncu_lab.metrics.catalogue import (
 from ncu_lab.metrics.labels import DETAILS_LABELS
 from ncu_lab.metrics.names import DEVICE_PREFIX, LAUNCH_IDENTITY, is_time_line
 from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading
+from ncu_lab.metrics.source_columns import SOURCE_WORDS, source_metric
 from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_metric, stall_reason
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "METRICS",
     "OVER_IDEAL",
     "SECTOR_BYTES",
+    "SOURCE_WORDS",
     "STALL_FAMILIES",
     "STALL_ORDER",
     "TARGETED_SECTIONS",
@@ -43,6 +45,7 @@ __all__ = [
     "is_time_line",
     "read",
     "read_all",
+    "source_metric",
     "stall_cycles",
     "stall_metric",
     "stall_reason",

@@ -48,41 +48,45 @@ def parse_number(text: str, decimal: Decimal = ".") -> float | None:
     return value if math.isfinite(value) else None
 
 
-def decimal_point(cells: Iterable[str], where: str) -> Decimal:
+def decimal_point(cells: Iterable[tuple[str, str]], where: str) -> Decimal:
     """Decide which mark is the decimal point in a file, from all of its cells together.
 
     A mark that repeats separates thousands; where both occur the last one is the decimal point; a single mark that is
     not before exactly three digits is a decimal point; ``1,234`` alone tells nothing.
 
     Args:
-        cells: The cells that may hold numbers; others are ignored.
+        cells: Column and cell of everything that may be a number; other cells are ignored.
         where: The file, for messages.
 
     Raises:
-        InputError: When the cells contradict each other, or could mean either.
+        InputError: When the cells contradict each other, or could mean either; tells column and value.
     """
     evidence: dict[Decimal, str] = {}
     ambiguous = ""
-    for cell in cells:
+    seen: set[str] = set()
+    for column, cell in cells:
+        if cell in seen or ("," not in cell and "." not in cell):
+            continue
+        seen.add(cell)
         bare = _bare(cell)
         if bare is None:
             continue
         mantissa = _split(bare)[0].lstrip("+-")
         points: list[Decimal] = [mark for mark in (".", ",") if _GROUPED[mark].fullmatch(mantissa)]
         if len(points) == 1:
-            evidence.setdefault(points[0], cell)
-        elif points and ("," in mantissa or "." in mantissa):
-            ambiguous = ambiguous or cell
+            evidence.setdefault(points[0], f'"{cell}" ({column})')
+        elif points:
+            ambiguous = ambiguous or f'"{cell}" ({column})'
     if len(evidence) == 2:
         raise InputError(
-            f"{where} mixes number formats: {evidence['.']!r} and {evidence[',']!r}",
+            f"{where} mixes number formats: {evidence['.']} and {evidence[',']}",
             "Export it again with one locale (LC_ALL=C ncu --import …).",
         )
     if evidence:
         return next(iter(evidence))
     if ambiguous:
         raise InputError(
-            f"{where}: {ambiguous!r} may be a thousand or a fraction, and no other number of the file tells",
+            f"{where}: {ambiguous} may be a thousand or a fraction, and no other number of the file tells",
             "Export it again with LC_ALL=C ncu --import … --print-units base, or import the .ncu-rep.",
         )
     return "."

@@ -178,8 +178,8 @@ def test_any_text_is_refused_kindly(text: str, tmp_path_factory: pytest.TempPath
     [
         ("", "is empty (0 bytes)"),
         ("a,b\n1,2\n", "no header with the columns ID and Kernel Name"),
-        ("Launch Settings\n\"Launch Attribute\",\"Value\"\n", "session page"),
-        ('"Kernel Name","f"\n"Address","Source"\n', "source page"),
+        ('"Kernel Name","f"\n"Address","Source","# Samples"\n', "a source page without instructions"),
+        ('"File Path","a.cu"\n"Line No","Source","# Samples"\n"1","int x;","0"\n', "without instructions"),
         ("==PROF== x\n==ERROR== The application returned an error code (11).\n", "returned an error code (11)"),
         (RAW.splitlines()[0], "a header but no results"),
     ],
@@ -192,7 +192,7 @@ def test_other_files_are_told_apart(text: str, says: str, written: Written) -> N
 
 def test_an_ambiguous_number_format_is_refused(written: Written) -> None:
     text = RAW.replace('"1,234.50"', '"13,485"').replace('"2.5"', '"7"')
-    with pytest.raises(InputError, match="'13,485' may be a thousand or a fraction"):
+    with pytest.raises(InputError, match=r'"13,485" \(dram__bytes_read.sum\) may be a thousand or a fraction'):
         read_csv(written(text))
 
 

@@ -17,6 +17,10 @@ def printed(value: float, decimals: int, decimal: str, group: str) -> str:
     return text.translate({ord(","): group, ord("."): decimal})
 
 
+def column(*cells: str) -> list[tuple[str, str]]:
+    return [("m", cell) for cell in cells]
+
+
 @given(NUMBERS, st.sampled_from([0, 2, 6]), st.sampled_from(LOCALES))
 def test_what_ncu_prints_is_read_back(value: float, decimals: int, locale: tuple[Decimal, str]) -> None:
     decimal, group = locale
@@ -27,7 +31,7 @@ def test_what_ncu_prints_is_read_back(value: float, decimals: int, locale: tuple
 @given(st.lists(st.tuples(NUMBERS, st.sampled_from([2, 6])), min_size=1), st.sampled_from(LOCALES))
 def test_the_decimal_point_is_found_from_decimals(values: list[tuple[float, int]], locale: tuple[Decimal, str]) -> None:
     cells = [printed(value, decimals, *locale) for value, decimals in values]
-    assert decimal_point([*cells, "NVIDIA H200", "n/a", "0"], "x.csv") == locale[0]
+    assert decimal_point(column(*cells, "NVIDIA H200", "n/a", "0"), "x.csv") == locale[0]
 
 
 @given(st.text(max_size=20))
@@ -76,20 +80,21 @@ def test_not_missing(text: str) -> None:
 
 
 def test_a_file_that_could_mean_either_is_refused() -> None:
-    with pytest.raises(InputError, match=r"x\.csv: '13,485' may be a thousand or a fraction"):
-        decimal_point(["7", "13,485"], "x.csv")
+    with pytest.raises(InputError, match=r'x\.csv: "13,485" \(duration\) may be a thousand or a fraction'):
+        decimal_point([("count", "7"), ("duration", "13,485")], "x.csv")
 
 
 def test_one_telling_cell_is_enough() -> None:
-    assert decimal_point(["13,485", "0.5"], "x.csv") == "."
-    assert decimal_point(["13.485", "1.234.567"], "x.csv") == ","
-    assert decimal_point(["13.485", "0.485"], "x.csv") == "."
+    assert decimal_point(column("13,485", "0.5"), "x.csv") == "."
+    assert decimal_point(column("13.485", "1.234.567"), "x.csv") == ","
+    assert decimal_point(column("13.485", "0.485"), "x.csv") == "."
+    assert decimal_point(column("27.595.520", "65,77"), "x.csv") == ","
 
 
 def test_contradicting_cells_are_refused() -> None:
-    with pytest.raises(InputError, match=r"mixes number formats: '65\.77' and '65,77'"):
-        decimal_point(["65.77", "65,77"], "x.csv")
+    with pytest.raises(InputError, match=r'mixes number formats: "65\.77" \(a\) and "65,77" \(b\)'):
+        decimal_point([("a", "65.77"), ("b", "65,77")], "x.csv")
 
 
 def test_whole_numbers_need_no_decision() -> None:
-    assert decimal_point(["1", "25591", ""], "x.csv") == "."
+    assert decimal_point(column("1", "25591", ""), "x.csv") == "."
