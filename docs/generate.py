@@ -1,4 +1,4 @@
-"""Writes the generated documentation: docs/cli.md, docs/metrics.md, and what commands print inside the other pages.
+"""Writes the generated documentation: docs/cli.md, metrics.md, failures.md, and what commands print in other pages.
 
 Run ``python docs/generate.py`` to rewrite it, with ``--check`` to fail (exit code 1) where a file differs from it.
 In README.md and docs/*.md, the lines between ``<!-- $ ncu-lab ARGUMENTS -->`` and ``<!-- end -->`` are the output of
@@ -20,6 +20,7 @@ from typing import Any
 import typer
 
 from ncu_lab.cli.app import app
+from ncu_lab.collect.causes import FAMILIES, Cause
 from ncu_lab.metrics import CATALOGUE, STALL_FAMILIES, Metric, stall_metric
 from ncu_lab.render.tables import Column, markdown_table
 
@@ -117,6 +118,40 @@ def metrics_page() -> str:
     )
 
 
+# --- docs/failures.md ------------------------------------------------------------------------------------------
+
+
+def _words(text: str) -> str:
+    """Show a message with its placeholders as words in capitals: ``there is no program NAME``."""
+    spaced = re.sub(r"(?<=\w)\{", " {", text)
+    return re.sub(r"\{(\w+)\}", lambda match: match[1].upper().replace("_", " "), spaced)
+
+
+def _cause(cause: Cause) -> tuple[str, ...]:
+    retried = " Tried again, twice." if cause.retryable else ""
+    code = f"{int(cause.error.exit_code)}"
+    return (f"`{cause.code}`", cause.when + retried, _words(cause.message), _words(cause.hint), code, cause.seen)
+
+
+def failures_page() -> str:
+    """Return docs/failures.md: every cause of failure that ncu-lab knows of ncu, with its fix."""
+    titles = ("code", "when", "what we say", "fix", "exit", "its words are from")
+    tables = [f"## {family}\n\n{words_table(titles, map(_cause, causes))}" for family, causes in FAMILIES.items()]
+    return "\n".join(
+        [
+            "# Failures\n",
+            NOTICE.format(source="ncu_lab/collect/causes.py"),
+            "How `ncu-lab profile` and `doctor` tell why ncu failed. ncu's exit code says little (0 when nothing was",
+            "profiled, the program's own when that failed), so the report decides whether a profile went well, and the",
+            "whole log with the program's output is searched for the reason: the first cause that is known, then an",
+            "error of ncu that is not, then what usually follows from one. Words in capitals stand for the log's.",
+            "Origins: `golden/err/…` are outputs we recorded with ncu 2025.3.1 on an H200 (kept in `tests/data/ncu`,",
+            "where `scenarios.toml` names the command); NAME#N is an issue of a public project.\n",
+            *tables,
+        ]
+    )
+
+
 # --- Command output inside other pages -------------------------------------------------------------------------
 
 
@@ -150,9 +185,13 @@ def with_output(page: str) -> str:
 # --- Writing and checking --------------------------------------------------------------------------------------
 
 
+GENERATED = {"cli.md": cli_page, "metrics.md": metrics_page, "failures.md": failures_page}
+"""Pages of docs/ that are generated as a whole."""
+
+
 def pages() -> Iterator[tuple[Path, str]]:
     """Yield every page that holds generated text, and what it should be."""
-    generated = {ROOT / "docs" / "cli.md": cli_page, ROOT / "docs" / "metrics.md": metrics_page}
+    generated = {ROOT / "docs" / name: page for name, page in GENERATED.items()}
     for path, page in generated.items():
         yield path, page()
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:

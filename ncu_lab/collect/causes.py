@@ -70,7 +70,7 @@ _MACHINE = (
     ),
     Cause(
         "counters_busy",
-        "Monitoring (DCGM) or another profiler holds the hardware counters; tried again twice.",
+        "Monitoring (DCGM) or another profiler holds the hardware counters.",
         r"driver resource (?:was|is) unavailable|CUPTI_ERROR_HARDWARE_BUSY",
         "the GPU's counters are held by another tool, often DCGM monitoring or a second profiler",
         "Pause it and try again: dcgmi profile --pause (later: dcgmi profile --resume).",
@@ -327,7 +327,7 @@ _OUTCOME = (
         "The report holds no result, and a filter was in force.",
         "",
         "no kernel of the program matches {filters}",
-        "{available}",
+        "{kernels_it_has}",
         UsageError,
         "golden/err/no-kernel",
     ),

@@ -102,7 +102,7 @@ def nothing_profiled(log: str, output: str, kernel: str | None, nvtx_range: str 
     if filters:
         # The list of kernels goes where the log goes, or to the console with an ncu that writes it there.
         available = parse_log(log).available or parse_log(output).available
-        return failure_of("no_match", filters=" and ".join(filters), available=_suggestion(kernel, available))
+        return failure_of("no_match", filters=" and ".join(filters), kernels_it_has=_suggestion(kernel, available))
     return failure_of("no_kernels")
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from ncu_lab.collect.causes import CAUSES
 from ncu_lab.metrics import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +52,13 @@ def test_every_metric_is_in_the_reference() -> None:
 
 
 def test_generated_pages_are_up_to_date(generate: ModuleType) -> None:
-    for name, page in (("cli.md", generate.cli_page()), ("metrics.md", generate.metrics_page())):
-        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page, "run: python docs/generate.py"
+    for name, page in generate.GENERATED.items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page(), "run: python docs/generate.py"
+
+
+def test_every_cause_of_failure_is_in_the_reference() -> None:
+    page = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
+    assert [code for code in CAUSES if f"| `{code}` |" not in page] == []
 
 
 def test_only_marked_output_is_renewed(generate: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
