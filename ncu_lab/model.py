@@ -233,6 +233,32 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """Where and how a report was recorded, by its own words. Of a run it is redacted: no hosts, addresses or users.
+
+    Attributes:
+        created: ISO 8601, UTC.
+        command: The profiler's command line; empty when the report does not tell.
+        options: Options of that command line, without their dashes -> value (of a repeated one all, with commas between
+            them), empty for a plain switch.
+        host: The machine that ncu ran on: ``os``, ``os_version``, ``processor``, ``architecture``, ``name``.
+        target: Likewise for the machine that the program ran on.
+        addresses: Network addresses of the target.
+        versions: Component -> version (``CUDA Version``, ``Nsight Compute Target``, …).
+        processes: Process id -> executable.
+    """
+
+    created: str | None = None
+    command: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    host: Mapping[str, str] = field(default_factory=dict)
+    target: Mapping[str, str] = field(default_factory=dict)
+    addresses: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    processes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class GitState:
     """The commit a run belongs to; ``diff`` and ``sources`` keep the kernels of a dirty tree."""
 
@@ -264,6 +290,7 @@ class RunMeta:
         stages: Stage ids in ladder order; empty for foreign programs.
         name: The user's name for a run of any program.
         problem: None for foreign programs.
+        session: What the report tells of its recording, redacted; None where there is no report.
     """
 
     id: str
@@ -280,6 +307,7 @@ class RunMeta:
     command: tuple[str, ...] = ()
     checksums: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Notice, ...] = ()
+    session: Session | None = None
     schema: int = SCHEMA
 
 
@@ -567,3 +595,4 @@ class ParsedReport:
     device: Device | None = None
     environment: Environment = field(default_factory=Environment)
     notices: tuple[Notice, ...] = ()
+    session: Session | None = None

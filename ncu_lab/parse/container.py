@@ -9,12 +9,14 @@ named below are looked at, everything else is skipped. Payloads are not read, so
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from ncu_lab.errors import InputError
+from ncu_lab.model import Session
+from ncu_lab.parse.session import session_from
+from ncu_lab.parse.wire import fields, text
 
 MAGIC = b"NVR\0"
 
@@ -30,23 +32,22 @@ _PAYLOAD_SIZE = 5
 _PROCESS = 6
 _OTHER_RESULTS = (7, 8, 9)  # ranges, command lists, graphs: counted apart from the kernels
 
-# Fields of the messages inside them.
+# Fields of Process.
 _PROCESS_ID, _PROCESS_PATH = 1, 3
-_SESSION_VERSION, _SESSION_COMMAND = 8, 11
-_VERSION_NAME, _VERSION_VALUE = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The process a block of results comes from."""
+    """The process a block of results comes from: its id and the path of its executable."""
 
     id: int
-    name: str
+    path: str
 
     @property
     def label(self) -> str:
         """``name (id)``."""
-        return f"{self.name} ({self.id})"
+        name = self.path.replace("\\", "/").rsplit("/", 1)[-1]
+        return f"{name} ({self.id})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,7 @@ class Container:
         complete: Results whose block is wholly in the file.
         ends_in_code: Whether the last block is code that no result follows: the file may have been cut there.
         processes: The process of each complete result, in file order.
-        versions: Component -> version, from the session blocks (``CUDA Version``, ``Nsight Compute Target``, …).
-        command: The profiler's command line; empty when the report does not tell.
+        session: What the session blocks say, as they say it.
         damage: None for an intact file.
     """
 
@@ -82,8 +82,7 @@ class Container:
     complete: int
     ends_in_code: bool
     processes: tuple[Process | None, ...]
-    versions: dict[str, str]
-    command: str
+    session: Session
     damage: Damage | None
 
 
@@ -94,8 +93,7 @@ class _Walk:
     announced: int = 0
     ends_in_code: bool = False
     processes: list[Process | None] = field(default_factory=list)
-    versions: dict[str, str] = field(default_factory=dict)
-    command: str = ""
+    sessions: list[bytes] = field(default_factory=list)
 
 
 def read_container(path: Path) -> Container:
@@ -117,8 +115,7 @@ def read_container(path: Path) -> Container:
         complete=len(walk.processes),
         ends_in_code=walk.ends_in_code and damage is None,
         processes=tuple(walk.processes),
-        versions=walk.versions,
-        command=walk.command,
+        session=session_from(walk.sessions, {str(one.id): one.path for one in walk.processes if one is not None}),
         damage=damage,
     )
 
@@ -135,7 +132,7 @@ def _file_header(file: BinaryIO, path: Path, size: int) -> int:
     if header is None:
         raise InputError(f"{path} ends inside its file header (byte {size})", "Copy it again; nothing is readable.")
     try:
-        return next((value for key, value in _fields(header) if key == _FILE_VERSION and isinstance(value, int)), 0)
+        return next((value for key, value in fields(header) if key == _FILE_VERSION and isinstance(value, int)), 0)
     except ValueError:
         raise InputError(f"{path} has a garbled file header (byte {len(MAGIC)})", "Copy it again.") from None
 
@@ -185,7 +182,7 @@ class _Head:
 
 def _block_header(header: bytes, walk: _Walk) -> _Head:
     head = _Head()
-    for key, value in _fields(header):
+    for key, value in fields(header):
         if isinstance(value, int):
             if key == _NUM_RESULTS or key in _OTHER_RESULTS:
                 head.results += value
@@ -194,7 +191,8 @@ def _block_header(header: bytes, walk: _Walk) -> _Head:
             elif key == _PAYLOAD_SIZE:
                 head.payload = value
         elif key == _SESSION:
-            _session(value, walk)
+            session_from([value], {})  # a garbled one makes a garbled block
+            walk.sessions.append(value)
         elif key == _PROCESS:
             head.process = _process(value)
     if head.results > head.payload:
@@ -204,64 +202,9 @@ def _block_header(header: bytes, walk: _Walk) -> _Head:
 
 def _process(message: bytes) -> Process | None:
     number, path = None, ""
-    for key, value in _fields(message):
+    for key, value in fields(message):
         if key == _PROCESS_ID and isinstance(value, int):
             number = value
         elif key == _PROCESS_PATH and isinstance(value, bytes):
-            path = value.decode("utf-8", "replace")
-    name = path.rstrip("\0").replace("\\", "/").rsplit("/", 1)[-1]
-    return None if number is None else Process(number, name)
-
-
-def _session(message: bytes, walk: _Walk) -> None:
-    for key, value in _fields(message):
-        if not isinstance(value, bytes):
-            continue
-        if key == _SESSION_COMMAND:
-            walk.command = value.decode("utf-8", "replace").strip()
-        elif key == _SESSION_VERSION:
-            entry = {name: text for name, text in _fields(value) if isinstance(text, bytes)}
-            if _VERSION_NAME in entry:
-                name = entry[_VERSION_NAME].decode("utf-8", "replace")
-                walk.versions[name] = entry.get(_VERSION_VALUE, b"").decode("utf-8", "replace")
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a message in protocol-buffer wire format.
-
-    Raises:
-        ValueError: When the bytes are no such message.
-    """
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        number, wire = key >> 3, key & 7
-        if number == 0:
-            raise ValueError("field number 0")
-        if wire == 0:
-            value, at = _varint(message, at)
-            yield number, value
-            continue
-        if wire == 2:
-            length, at = _varint(message, at)
-        elif wire in (1, 5):
-            length = 8 if wire == 1 else 4
-        else:
-            raise ValueError(f"wire type {wire}")
-        if at + length > len(message):
-            raise ValueError("a field reaches beyond its message")
-        yield number, message[at : at + length]
-        at += length
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(message):
-            raise ValueError("a number is cut off")
-        byte = message[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise ValueError("a number is too long")
+            path = text(value)
+    return None if number is None else Process(number, path)

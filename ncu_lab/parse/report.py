@@ -69,8 +69,9 @@ def read_report(path: Path, *, stages: Mapping[str, Stage] | None = None) -> Par
         instances=reader.instances.table(),
         rules=table(RULE_COLUMNS, reader.rules),
         device=reader.device,
-        environment=environment_from(container.versions, container.command),
+        environment=environment_from(container.session.versions, container.session.command),
         notices=tuple(notices),
+        session=container.session,
     )
 
 

@@ -29,6 +29,7 @@ def show_document(view: RunView, summaries: Sequence[LaunchSummary], *, raw: boo
         "source": _source(meta),
         "device": _device(meta.device),
         "environment": asdict(meta.environment),
+        "session": asdict(meta.session) if meta.session else None,
         "launches": launches,
         "warnings": _notices(meta.warnings),
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from ncu_lab.errors import InputError
 from ncu_lab.model import TIMING_COLUMNS, Notice, ParsedReport, Run, RunMeta, table
 from ncu_lab.parse.files import read_any
+from ncu_lab.parse.redaction import redact
 from ncu_lab.store import Store
 from ncu_lab.store.directory import META, read_directory
 
@@ -38,7 +39,7 @@ def read_file(path: Path) -> Run:
 
 
 def run_of(parsed: ParsedReport, run_id: str, created: datetime, *, name: str | None) -> Run:
-    """Make a run of what a file holds; its stages are those that NVTX ranges name."""
+    """Make a run of what a file holds; its stages are those that NVTX ranges name, its session is redacted."""
     meta = RunMeta(
         id=run_id,
         status="complete",
@@ -49,6 +50,7 @@ def run_of(parsed: ParsedReport, run_id: str, created: datetime, *, name: str | 
         device=parsed.device,
         environment=parsed.environment,
         warnings=parsed.notices,
+        session=None if parsed.session is None else redact(parsed.session),
     )
     timings = table(TIMING_COLUMNS)
     return Run(meta, parsed.launches, parsed.metrics, parsed.instances, parsed.rules, timings)

@@ -38,6 +38,7 @@ from ncu_lab.model import (
     silent,
     table,
 )
+from ncu_lab.parse.redaction import redact
 from ncu_lab.resources import data_dir
 from ncu_lab.store import Store, run_label
 
@@ -132,6 +133,7 @@ class Draft:
             error=None if error is None else "\n".join(part for part in (error.message, error.hint) if part),
             command=self.command,
             warnings=(*(parsed.notices if parsed else ()), *self.notices),
+            session=redact(parsed.session) if parsed and parsed.session else None,
         )
         return Run(
             meta=meta,

@@ -59,8 +59,8 @@ def test_an_intact_file(written: Written) -> None:
     container = read_container(written(HEADER + blocks))
     assert (container.version, container.announced, container.complete) == (7, 3, 3)
     assert container.damage is None
-    assert container.versions == {"CUDA Version": "13.0"}
-    assert container.command == "ncu --set full ./a"
+    assert container.session.versions == {"CUDA Version": "13.0"}
+    assert container.session.command == "ncu --set full ./a"
     assert [process.label if process else None for process in container.processes] == ["ladder (1023)"] * 3
 
 
@@ -134,9 +134,9 @@ def test_golden_reports_are_intact(name: str, golden: Callable[[str], Path]) -> 
     results, process = {"ladder-full": (12, "ladder (1023)"), "cupy-nvtx": (3, "python3.12 (2195)")}[name]
     assert (container.version, container.announced, container.complete, container.damage) == (7, results, results, None)
     assert {one.label for one in container.processes if one} == {process}
-    assert container.versions["Nsight Compute Target"].startswith("2025.3.1.0")
-    assert container.versions["CUDA Version"] == "13.0"
-    assert "--clock-control none" in container.command
+    assert container.session.versions["Nsight Compute Target"].startswith("2025.3.1.0")
+    assert container.session.versions["CUDA Version"] == "13.0"
+    assert "--clock-control none" in container.session.command
 
 
 @given(noise=st.binary(max_size=200), at=st.integers(0, 120))

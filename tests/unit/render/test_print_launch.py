@@ -142,7 +142,7 @@ def test_columns_without_any_value_are_named_once():
 def test_json_has_the_documented_shape():
     seen = view(golden_run(["2d"]))
     document = json.loads(json_text(show_document(seen, seen.summaries)))
-    assert set(document) == {"schema", "source", "device", "environment", "launches", "warnings"}
+    assert set(document) == {"schema", "source", "device", "environment", "session", "launches", "warnings"}
     launch = document["launches"][0]
     assert {"launch", "stage", "kernel", "function", "grid", "block", "workload", "nvtx", "metrics", "stalls"} <= set(
         launch

@@ -52,3 +52,14 @@ def test_an_unwritable_store_is_told_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(EnvironmentLacksError, match="cannot be written"):
         import_file(GOLDEN / "cupy-nvtx.ncu-rep.gz", tmp_path / "file" / "reports")
+
+
+def test_a_run_keeps_its_session_without_what_is_private(tmp_path):
+    meta = import_file(GOLDEN / "cupy-nvtx.ncu-rep.gz", tmp_path).meta
+    assert meta.session is not None
+    assert meta.session.host["name"] == "<host>"
+    assert meta.session.processes == {"2195": "<path>/python3.12"}
+    assert meta.session.command.startswith("<path>/ncu --clock-control none -f --nvtx ")
+    stored = (tmp_path / meta.id / "run.json").read_text()
+    assert "192.0.2.2" not in stored
+    assert "/opt/nvidia" not in stored
