@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ncu_lab.metrics import DEVICE_PREFIX
@@ -12,18 +12,30 @@ from ncu_lab.model import (
     LAUNCH_COLUMNS,
     METRIC_COLUMNS,
     RULE_COLUMNS,
-    Environment,
     Notice,
     ParsedReport,
+    Session,
     table,
 )
 from ncu_lab.parse.csv_text import DELIMITERS, cells
 from ncu_lab.parse.identity import device_from
 from ncu_lab.parse.numbers import decimal_point, parse_number
-from ncu_lab.parse.session import environment_from
+from ncu_lab.parse.session import environment_from, options_of
 
 _LAUNCH, _SESSION, _DEVICE, _PROCESS = "Launch Attribute", "Session Attribute", "Device Attribute", "Process Id"
 _TABLES = (_LAUNCH, _SESSION, _DEVICE, _PROCESS)
+
+_COMMAND, _CREATED, _ADDRESSES = "Profiler Command Line", "Created", "Target IP Addresses"
+_MACHINE = {"os": "OS", "architecture": "Architecture", "processor": "Processor", "name": "Name"}
+_NO_VERSIONS = {
+    _CREATED,
+    _ADDRESSES,
+    *(f"{which} {word}" for which in ("Host", "Target") for word in _MACHINE.values()),
+}
+
+# Names of months are in English whatever the locale.
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_TIME = re.compile(r"(?P<year>\d{4})-(?P<month>\w{3})-(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d)")
 
 Rows = dict[str, list[list[str]]]
 
@@ -40,6 +52,7 @@ def read_session(lines: Sequence[str], path: Path) -> ParsedReport:
         InputError: When the number format cannot be told.
     """
     rows = _rows(lines)
+    session = _session(rows)
     notices = [Notice("session_page", "the session page holds no launches, only the device and the environment.")]
     named = [row[1:] for row in rows.get(_DEVICE, []) if row[0] == "display_name"]
     devices = list(dict.fromkeys(name for names in named for name in names if name))
@@ -55,16 +68,41 @@ def read_session(lines: Sequence[str], path: Path) -> ParsedReport:
         instances=table(INSTANCE_COLUMNS),
         rules=table(RULE_COLUMNS),
         device=device_from({name: told[name] if value is None else value for name, value in values.items()}),
-        environment=_environment(rows),
+        environment=environment_from(session.versions, session.command),
         notices=tuple(notices),
+        session=session,
     )
 
 
-def _environment(rows: Rows) -> Environment:
-    session = {row[0]: row[1] for row in rows.get(_SESSION, [])}
-    launch = {row[0]: row[1] for row in rows.get(_LAUNCH, [])}
-    found = environment_from(session, launch.get("Profiler Command Line", ""))
-    return replace(found, os=found.os or session.get("Target OS"))
+def _session(rows: Rows) -> Session:
+    said, launch, processes = ({row[0]: row[1] for row in rows.get(kind, [])} for kind in (_SESSION, _LAUNCH, _PROCESS))
+    command = launch.get(_COMMAND, "").strip()
+    addresses = said.get(_ADDRESSES, "").split(",")
+    return Session(
+        created=_time(said.get(_CREATED, "")),
+        command=command,
+        options=options_of(command),
+        host=_machine(said, "Host"),
+        target=_machine(said, "Target"),
+        addresses=tuple(one.strip() for one in addresses if one.strip()),
+        versions={name: cell for name, cell in said.items() if name not in _NO_VERSIONS},
+        processes=processes,
+    )
+
+
+def _machine(said: Mapping[str, str], which: str) -> dict[str, str]:
+    told = {name: said.get(f"{which} {column}", "") for name, column in _MACHINE.items()}
+    told["os"], _, told["os_version"] = told["os"].partition(" - ")
+    return {name: word for name, word in told.items() if word}
+
+
+def _time(cell: str) -> str | None:
+    """Return the time of a cell like ``2026-Nov-30 00:53:48`` in ISO 8601, UTC."""
+    match = _TIME.fullmatch(cell.strip())
+    if match is None or match["month"] not in _MONTHS:
+        return None
+    month = _MONTHS.index(match["month"]) + 1
+    return f"{match['year']}-{month:02}-{match['day']}T{match['clock']}+00:00"
 
 
 def _rows(lines: Sequence[str]) -> Rows:
