@@ -13,6 +13,7 @@ import typer
 
 from ncu_lab import __version__
 from ncu_lab.cli import bench, build, check, dashboard, doctor, import_, ladder, profile, runs, show, stages
+from ncu_lab.cli.messages import complain
 from ncu_lab.errors import Exit, NcuLabError
 
 app = typer.Typer(
@@ -72,9 +73,9 @@ def main() -> None:
     except NcuLabError as error:
         if os.environ.get("NCU_LAB_DEBUG"):
             raise
-        print(f"error: {error.message}", file=sys.stderr)
+        complain(f"error: {error.message}")
         if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)
+            complain(f"  {error.hint}")
         sys.exit(int(error.exit_code))
     except BrokenPipeError:
         # The reader (head, less) has gone: no error of ours. Keep the interpreter from complaining at exit.

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import (
     AllOption,
     Format,
@@ -51,7 +52,7 @@ def bench(
     with progress_reporter(ids) as report:
         timed = time_stages(ids, problem, samples, report=report)
     for notice in timed.notices:
-        print(f"warning: {notice.message}", file=sys.stderr)
+        warn(notice.message)
     rows = summarise(timed)
     if format is Format.TABLE:
         Terminal(sys.stdout).line(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import AllOption, Format, FormatOption, StageOption
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _tell(builds: list[StageBuild], format: Format) -> None:
 
     for made in builds:
         for warning in made.warnings:
-            print(f"warning: {made.stage} {made.variant}: {warning}", file=sys.stderr)
+            warn(f"{made.stage} {made.variant}: {warning}")
     if builds and builds[0].sass_mix is None:
         from ncu_lab.gpu.sass import INSTALL_HINT
 

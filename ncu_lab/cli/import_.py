@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import StoreOption, resolve_store
 
 KeepOption = Annotated[
@@ -31,5 +31,5 @@ def import_(
     with progress_reporter() as report:
         run = import_file(file, resolve_store(store, example=False), name, keep_report, report)
     for notice in run.meta.warnings:
-        print(f"warning: {notice.message}", file=sys.stderr)
+        warn(notice.message)
     print(run.meta.id)

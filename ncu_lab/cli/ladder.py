@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, resolve_store, store_words
 
 EXAMPLE_SIZE = 4096
@@ -40,7 +41,7 @@ def ladder(
 
     found = build(resolve_store(store, example), size=EXAMPLE_SIZE if example and size is None else size)
     for notice in found.warnings:
-        print(f"warning: {notice.message}", file=sys.stderr)
+        warn(notice.message)
     if format is Format.JSON:
         emit_document(ladder_document(found), sys.stdout)
     elif format is Format.TABLE:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import (
     AllOption,
     Format,
@@ -226,7 +227,7 @@ def _run(request: ProfileRequest | ProgramRequest, store: Path) -> Run:
         else:
             run = profile_stages(request, store, report)
     for notice in run.meta.warnings:
-        print(f"warning: {notice.message}", file=sys.stderr)
+        warn(notice.message)
     print(file=sys.stderr)  # sets the summary apart, and is no part of it
     return run
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ncu_lab.model import ProgressEvent, Reporter
 from ncu_lab.render.numbers import ascii_text, plain_spaces
+from ncu_lab.render.visible import visible
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -94,6 +95,7 @@ class _Lines:
         print(self._plain(line), file=self._stream, flush=True)
 
     def _plain(self, line: str) -> str:
+        line = visible(line)
         return plain_spaces(line) if self._unicode else ascii_text(line)
 
     def _head(self, event: ProgressEvent) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ncu_lab.cli.messages import complain, warn
 from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, resolve_store
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def runs(store: StoreOption = None, example: ExampleOption = False, format: Form
     folder = resolve_store(store, example)
     metas, notices = list_runs(folder)
     for notice in notices:
-        print(f"warning: {notice.message}", file=sys.stderr)
+        warn(notice.message)
     columns = [
         Column("id", "run", align="left"),
         Column("created", "when (UTC)", lambda row: str(row["created"])[:16].replace("T", " "), "left", priority=5),
@@ -33,7 +34,7 @@ def runs(store: StoreOption = None, example: ExampleOption = False, format: Form
         Column("status", "status", align="left", priority=4),
     ]
     if not metas and format is Format.TABLE:
-        print(f"no runs in {folder}", file=sys.stderr)
+        complain(f"no runs in {folder}")
         print("Make one: ncu-lab profile --stage 2d, or ncu-lab import FILE; or look at ncu-lab runs --example.")
         return
     emit([_row(meta) for meta in metas], columns, format.value, sys.stdout, name="runs")

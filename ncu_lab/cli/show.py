@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StageOption, StoreOption, resolve_store
 from ncu_lab.errors import UsageError
 
@@ -40,7 +41,7 @@ def show(
 
     seen = view(open_run(what, resolve_store(store, example)))
     for notice in seen.run.meta.warnings:
-        print(f"warning: {notice.message}", file=sys.stderr)
+        warn(notice.message)
     chosen = _chosen(seen, launch or [], stage or [])
     write_view(seen, chosen, format, selected=bool(launch or stage), raw=raw)
 

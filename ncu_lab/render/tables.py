@@ -11,6 +11,7 @@ import io
 import json
 import math
 import numbers as kinds
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,9 @@ def plain_value(value: object) -> Any:
 def json_text(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     """Write a document as JSON: ``schema`` first, full precision, null for what is missing, never NaN."""
     whole = {"schema": SCHEMA, **plain_value(document)}
-    return json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=ascii_only) + "\n"
+    text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=ascii_only)
+    # JSON escapes the control characters of ASCII; some terminals obey those after it too.
+    return re.sub("[\x7f-\x9f\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
 
 
 def csv_text(rows: Sequence[Row], columns: Sequence[Column]) -> str:

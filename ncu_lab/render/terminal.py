@@ -17,6 +17,7 @@ from rich.text import Text
 from ncu_lab.errors import UsageError
 from ncu_lab.render.numbers import MISSING, ascii_text, plain_spaces
 from ncu_lab.render.tables import Column, Row, csv_text, json_text, markdown_table
+from ncu_lab.render.visible import visible
 
 __all__ = ["FORMATS", "Column", "Row", "Terminal", "emit", "emit_document"]
 
@@ -63,7 +64,11 @@ class Terminal:
         return self._console.width
 
     def spell(self, text: str) -> str:
-        """Return text as this stream can show it: plain spaces, ASCII where its encoding lacks the signs."""
+        """Return text as this stream can show it: plain spaces, ASCII where its encoding lacks the signs.
+
+        What would steer the terminal (kernels may be called anything) becomes an escape.
+        """
+        text = visible(text)
         return ascii_text(text) if self.ascii_only else _encodable(self._stream, plain_spaces(text))
 
     def line(self, *parts: str | tuple[str, str]) -> None:
@@ -190,7 +195,9 @@ def emit(
     elif format == "markdown":
         stream.write(Terminal(stream).spell(markdown_table(filled, columns)))
     elif format == "csv":
-        stream.write(_encodable(stream, csv_text(filled, columns)))
+        text = csv_text(filled, columns)
+        # In a file names stay what they are; on a screen they must not steer it.
+        stream.write(_encodable(stream, visible(text) if stream.isatty() else text))
     else:
         raise UsageError(f'there is no format "{format}"', f"Choose one of {', '.join(FORMATS)}.")
 

@@ -1,0 +1,18 @@
+"""What commands say beside their data: one place that makes names from files harmless in a terminal."""
+
+from __future__ import annotations
+
+import sys
+
+from ncu_lab.render.visible import visible
+
+
+def warn(message: str) -> None:
+    """Print a warning to stderr."""
+    complain(f"warning: {message}")
+
+
+def complain(words: str) -> None:
+    """Print words to stderr as its encoding can show them."""
+    encoding = sys.stderr.encoding or "utf-8"
+    print(visible(words).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)

@@ -1,0 +1,73 @@
+import io
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncu_lab.cli.messages import complain, warn
+from ncu_lab.cli.progress import progress_reporter
+from ncu_lab.model import ProgressEvent
+from ncu_lab.render.tables import Column, json_text, markdown_table
+from ncu_lab.render.terminal import Terminal, emit
+from ncu_lab.render.visible import visible
+
+HOSTILE = "sgemm\x1b[2J\x1b]0;owned\x07<b>\x9b31m\u202egnp.exe\udc80"
+SHOWN = r"sgemm\x1b[2J\x1b]0;owned\x07<b>\x9b31m\u202egnp.exe\udc80"
+
+
+def test_what_steers_a_terminal_is_shown() -> None:
+    assert visible(HOSTILE) == SHOWN
+    assert visible("a\tb\nc é 矩阵 µs → <T>") == "a\tb\nc é 矩阵 µs → <T>"
+
+
+@given(st.text(st.characters()))
+def test_nothing_that_steers_is_left(text: str) -> None:
+    left = {unicodedata.category(character) for character in visible(text)} - {"Cf"}
+    assert not left & {"Cs", "Zl", "Zp"}
+    assert all(character in "\t\n" for character in visible(text) if unicodedata.category(character) == "Cc")
+
+
+def test_tables_and_lines_show_it() -> None:
+    stream = io.StringIO()
+    terminal = Terminal(stream, 200)
+    terminal.line(HOSTILE)
+    terminal.paragraph(HOSTILE)
+    columns = [Column("kernel", "kernel")]
+    terminal.table([{"kernel": HOSTILE}], columns)
+    emit([{"kernel": HOSTILE}], columns, "markdown", stream)
+    assert stream.getvalue().count(SHOWN) == 4
+    assert "\x1b" not in stream.getvalue()
+    assert markdown_table([{"kernel": "a|b"}], columns).endswith("| a\\|b |\n")
+
+
+def test_json_gives_the_name_back_and_steers_nothing() -> None:
+    text = json_text({"kernel": HOSTILE})
+    assert json.loads(text)["kernel"] == HOSTILE
+    assert not any("\x7f" <= character <= "\x9f" or character < "\n" for character in text)
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_csv_keeps_names_in_a_file_and_shows_them_on_a_screen() -> None:
+    columns = [Column("kernel", "kernel")]
+    name = "a\x1b[2J"
+    file, screen = io.StringIO(), Screen()
+    emit([{"kernel": name}], columns, "csv", file)
+    emit([{"kernel": name}], columns, "csv", screen)
+    assert file.getvalue() == "kernel\na\x1b[2J\n"
+    assert screen.getvalue() == "kernel\na\\x1b[2J\n"
+
+
+def test_progress_and_messages_show_it(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    with progress_reporter(stream=stream, width=200) as report:
+        report(ProgressEvent("import", HOSTILE, "done", HOSTILE))
+    assert stream.getvalue().count(SHOWN) == 2
+    warn(HOSTILE)
+    complain(HOSTILE)
+    assert capsys.readouterr().err == f"warning: {SHOWN}\n{SHOWN}\n"
