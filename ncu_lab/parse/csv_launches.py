@@ -209,7 +209,7 @@ class _Launches:
         numbers = [{name: value for name, value in found.items() if isinstance(value, float)} for found in self.context]
         identities = [_with_sizes(one, found) for one, found in zip(self.identities, numbers, strict=True)]
         devices = [_device(*told) for told in zip(self.context, self.capabilities, strict=True)]
-        names = list(dict.fromkeys(device.name for device in devices if device is not None))
+        names = list(dict.fromkeys(device.name for device in devices if device is not None and device.attributes))
         several = [Notice("several_devices", f"the file has launches on {' and '.join(names)}.")] if names[1:] else []
         return ParsedReport(
             launches=launches_table(identities, [found.get for found in numbers]),

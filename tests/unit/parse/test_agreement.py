@@ -5,28 +5,17 @@ from __future__ import annotations
 import csv
 import math
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from printed import SCALES, UNTRACED, cells_of, compare, compare_source, values
 
-from ncu_lab.metrics import DETAILS_LABELS
 from ncu_lab.model import ParsedReport
 
 Golden = Callable[[str], Path]
 Parsed = Callable[[str], ParsedReport]
-
-# Powers of ten from ncu's scaled units to its base units, written down independently of the reader's rules.
-SCALES = {
-    "Kbyte": 3, "Mbyte": 6, "Gbyte": 9, "Tbyte": 12, "Kbyte/s": 3, "Mbyte/s": 6, "Gbyte/s": 9, "Tbyte/s": 12,
-    "us": 3, "ms": 6, "Mhz": 6, "Ghz": 9, "Kbyte/block": 3, "Kbyte/cycle": 3, "%/Kbyte": 3, "sector/us": 6,
-    "sector/ns": 9,
-}  # fmt: skip
-
-UNTRACED = ("L2 Compression Ratio", "L2 Compression Success Rate")
-"""Labels of the details page of which it is not known what metric they show (both are 0 in all golden files)."""
 
 UNIT_DIFFERS = {
     "derived__memory_l2_theoretical_sectors_global_excessive", "idc__requests.sum",
@@ -34,58 +23,6 @@ UNIT_DIFFERS = {
 }  # fmt: skip
 """Metrics that ncu 2025.3.1 prints with another unit than ncu-report gives; neither is scaled. Beside these, the
 two differ over whether derived FLOP counts are `inst` or `thread`."""
-
-NOTHING = ("", "nan", "no data")
-
-
-def values(report: ParsedReport) -> dict[tuple[int, str], tuple[float, str | None]]:
-    frame = report.metrics
-    keys = zip(frame["launch"], frame["metric"], strict=True)
-    return dict(zip(keys, zip(frame["value"], frame["text"], strict=True), strict=True))
-
-
-def half_a_digit(cell: str, unit: str) -> float:
-    """Half of the last printed digit, in base units."""
-    decimals = len(cell.partition(".")[2])
-    return 0.5 * 10.0 ** (SCALES.get(unit, 0) - decimals)
-
-
-def agree(cell: str, unit: str, value: float, text: str | None) -> bool:
-    if cell in NOTHING:
-        return math.isnan(value) and text is None
-    if text is not None:
-        return cell == text
-    if not re.fullmatch(r"-?[\d,]+(\.\d+)?", cell):
-        return False
-    printed = float(cell.replace(",", "")) * 10.0 ** SCALES.get(unit, 0)
-    return abs(printed - value) <= half_a_digit(cell, unit) * 1.001 + abs(value) * 1e-12
-
-
-def labelled(row: dict[str, str]) -> str:
-    return DETAILS_LABELS[row["Section Name"]][row["Metric Name"]]
-
-
-def cells_of(path: Path) -> list[tuple[int, str, str, str]]:
-    """Launch, metric, unit and printed value of every cell, read with nothing but the csv module."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    if "Metric Name" in rows[0]:
-        ids = list(dict.fromkeys(row["ID"] for row in rows))
-        return [
-            (ids.index(row["ID"]), labelled(row), row["Metric Unit"], row["Metric Value"])
-            for row in rows
-            if row["Metric Name"] and row["Metric Name"] not in UNTRACED
-        ]
-    units, results = rows[0], rows[1:]
-    identity = {"ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size"}
-    identity |= {"Grid Size", "Device", "CC"} | {name for name in units if "Domain:" in name}
-    return [
-        (launch, name, units[name], row[name])
-        for launch, row in enumerate(results)
-        for name in units
-        if name not in identity
-    ]
-
 
 # The third report (6 MB) is compared where NCU_LAB_GOLDEN names a folder that has it.
 REPORTS = ["ladder-full", "cupy-nvtx", *(["ladder-targeted"] if os.environ.get("NCU_LAB_GOLDEN") else [])]
@@ -105,17 +42,11 @@ NAMES = sorted({name for name, _, _ in PAIRS if name in REPORTS})
 def test_report_agrees_with_what_ncu_printed(
     name: str, page: str, count: int, golden: Golden, parsed: Parsed, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = values(parsed(f"{name}.ncu-rep"))
-    cells = cells_of(golden(f"{name}.{page}.csv"))
-    wrong = [
-        (launch, metric, cell, unit, report.get((launch, metric)))
-        for launch, metric, unit, cell in cells
-        if (launch, metric) not in report or not agree(cell, unit, *report[launch, metric])
-    ]
+    found = compare(values(parsed(f"{name}.ncu-rep")), cells_of(golden(f"{name}.{page}.csv")))
     with capsys.disabled():
-        print(f"\n{name} {page}: {len(cells) - len(wrong)} of {len(cells)} values agree", end=" ")
-    assert wrong == []
-    assert len(cells) == count
+        print(f"\n{name} {page}: {found.words}", end=" ")
+    assert found.wrong == []
+    assert found.compared == count
 
 
 @pytest.mark.parametrize(("name", "page"), [(name, page) for name, page, _ in PAIRS])
@@ -125,13 +56,8 @@ def test_export_read_gives_the_printed_values_in_base_units(
     read = values(parsed(f"{name}.{page}.csv"))
     cells = cells_of(golden(f"{name}.{page}.csv"))
     untraced = {(launch, metric) for launch, metric in read if metric.endswith(UNTRACED)}
-    assert {(launch, metric) for launch, metric, _, _ in cells} == set(read) - untraced
-    wrong = [
-        (launch, metric, cell, unit, read[launch, metric])
-        for launch, metric, unit, cell in cells
-        if not agree(cell, unit, *read[launch, metric])
-    ]
-    assert wrong == []
+    assert {(cell.launch, cell.metric) for cell in cells} == set(read) - untraced
+    assert compare(read, cells).wrong == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -182,3 +108,57 @@ def test_instances_agree(golden: Golden, parsed: Parsed) -> None:
     numbers = both[both["text"].isna()]
     last_digit = numbers["metric"].map(lambda name: 0.01 * 10.0 ** SCALES.get(units[name], 0))
     assert ((numbers["value"] - numbers["value_printed"]).abs() <= last_digit * 0.501).all()
+
+
+@pytest.mark.parametrize("page", ["source", "source.cuda-sass"])
+def test_source_page_agrees(page: str, parsed: Parsed, capsys: pytest.CaptureFixture[str]) -> None:
+    report, export = parsed("ladder-full.ncu-rep"), parsed(f"ladder-full.{page}.csv")
+    found = compare_source(report, export)
+    with capsys.disabled():
+        print(f"\nladder-full {page}: {found.words}", end=" ")
+    assert found.wrong == []
+    # The sampler counts fewer instructions than there are; every instance of the report is on the page.
+    assert found.compared > 150_000
+    assert export.launches["function"].tolist() == report.launches["function"].tolist()
+
+
+def test_source_page_tells_the_lines_that_the_report_tells(parsed: Parsed) -> None:
+    keys = ["launch", "correlation"]
+    frames = [parsed(f"ladder-full.{kind}").instances for kind in ("ncu-rep", "source.cuda-sass.csv")]
+    report, export = (
+        frame[frame["kind"] == "pc"].drop_duplicates(keys).set_index(keys)[["file", "line"]].astype({"file": object})
+        for frame in frames
+    )
+    both = report.join(export, how="inner", suffixes=("", "_export"))
+    assert len(both) == len(report)
+    assert (both["file"] == both["file_export"]).all()
+    assert (both["line"] == both["line_export"]).all()
+
+
+def test_session_page_agrees(parsed: Parsed) -> None:
+    report, export = parsed("ladder-full.ncu-rep"), parsed("ladder-full.session.csv")
+    assert export.session == report.session
+    assert export.environment == report.environment
+    assert export.device is not None
+    assert report.device is not None
+    assert (export.device.name, export.device.sm_count) == (report.device.name, report.device.sm_count)
+    assert export.device.attributes.items() <= report.device.attributes.items()
+
+
+def test_details_all_holds_what_details_holds(parsed: Parsed) -> None:
+    plain, whole = values(parsed("ladder-full.details.csv")), values(parsed("ladder-full.details.all.csv"))
+    assert repr({key: whole.get(key) for key in plain}) == repr(plain)  # NaN equals nothing
+    report = values(parsed("ladder-full.ncu-rep"))
+    body = [(key, value) for key, (value, text) in whole.items() if "__" in key[1] and text is None]
+    body = [(key, value) for key, value in body if key in report or not math.isnan(value)]  # ncu could not collect some
+    wrong = [(key, value, report.get(key)) for key, value in body if not near(value, report.get(key))]
+    assert wrong == []
+    assert len(body) > 5_000
+    codes = [notice.code for notice in parsed("ladder-full.details.all.csv").notices]
+    assert codes == ["csv_noise"]  # a table of GPUs and their NUMA nodes in every launch
+
+
+def near(value: float, reported: tuple[float, str | None] | None) -> bool:
+    return reported is not None and (
+        value == pytest.approx(reported[0], rel=0.006, abs=0.006, nan_ok=True) or reported[1] is not None
+    )

@@ -1,0 +1,141 @@
+"""What ncu printed of a report, read with nothing but the csv module, and whether a reader's values agree with it.
+
+Written down independently of the readers' own rules for numbers and units.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ncu_lab.metrics import DETAILS_LABELS
+from ncu_lab.model import ParsedReport
+
+# Powers of ten from ncu's scaled units to its base units.
+SCALES = {
+    "Kbyte": 3, "Mbyte": 6, "Gbyte": 9, "Tbyte": 12, "Kbyte/s": 3, "Mbyte/s": 6, "Gbyte/s": 9, "Tbyte/s": 12,
+    "us": 3, "ms": 6, "s": 9, "Mhz": 6, "Ghz": 9, "Kbyte/block": 3, "Kbyte/cycle": 3, "%/Kbyte": 3, "sector/us": 6,
+    "sector/ns": 9,
+}  # fmt: skip
+
+UNTRACED = ("L2 Compression Ratio", "L2 Compression Success Rate")
+"""Labels of the details page of which it is not known what metric they show (both are 0 in all golden files)."""
+
+LABEL = re.compile(r"`\(\.\w+\) ")
+"""The name of a branch's target, which a report gives beside its address."""
+
+NOTHING = ("", "nan", "no data")
+
+IDENTITY = {"ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size"}
+IDENTITY |= {"Grid Size", "Device", "CC"}
+
+Values = Mapping[tuple[int, str], tuple[float, str | None]]
+
+
+def values(report: ParsedReport) -> dict[tuple[int, str], tuple[float, str | None]]:
+    """Launch and metric -> number and text."""
+    frame = report.metrics
+    keys = zip(frame["launch"], frame["metric"], strict=True)
+    return dict(zip(keys, zip(frame["value"], frame["text"], strict=True), strict=True))
+
+
+def half_a_digit(cell: str, unit: str) -> float:
+    """Half of the last printed digit, in base units."""
+    decimals = len(cell.partition(".")[2])
+    return 0.5 * 10.0 ** (SCALES.get(unit, 0) - decimals)
+
+
+def agree(cell: str, unit: str, value: float, text: str | None) -> bool:
+    """Whether a value is what was printed, to the last printed digit."""
+    if cell in NOTHING:
+        return math.isnan(value) and text is None
+    if text is not None:
+        return cell == text
+    if not re.fullmatch(r"-?[\d,]+(\.\d+)?", cell):
+        return False
+    printed = float(cell.replace(",", "")) * 10.0 ** SCALES.get(unit, 0)
+    return abs(printed - value) <= half_a_digit(cell, unit) * 1.001 + abs(value) * 1e-12
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One printed value."""
+
+    launch: int
+    metric: str
+    unit: str
+    text: str
+
+
+def cells_of(path: Path) -> list[Cell]:
+    """Every printed value of a raw or details page; of the latter those whose label is known."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    if "Metric Name" in rows[0]:
+        ids = list(dict.fromkeys(row["ID"] for row in rows))
+        return [
+            Cell(ids.index(row["ID"]), labelled(row), row["Metric Unit"], row["Metric Value"])
+            for row in rows
+            if row["Metric Name"] and row["Metric Name"] not in UNTRACED and not row.get("Body Item Label")
+        ]
+    units, results = rows[0], rows[1:]
+    names = [name for name in units if name not in IDENTITY and "Domain:" not in name]
+    return [Cell(launch, name, units[name], row[name]) for launch, row in enumerate(results) for name in names]
+
+
+def labelled(row: Mapping[str, str]) -> str:
+    """The metric of a row of the details page."""
+    return DETAILS_LABELS[row["Section Name"]][row["Metric Name"]]
+
+
+@dataclass
+class Comparison:
+    """How many values were compared, and which differ: launch, metric, as printed, as read."""
+
+    compared: int = 0
+    wrong: list[tuple[int, str, str, object]] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        """How many agree."""
+        return f"{self.compared - len(self.wrong)} of {self.compared} values agree"
+
+
+def compare(read: Values, cells: Iterable[Cell]) -> Comparison:
+    """Compare what a reader gave with what was printed."""
+    found = Comparison()
+    for cell in cells:
+        found.compared += 1
+        value = read.get((cell.launch, cell.metric))
+        if value is None or not agree(cell.text, cell.unit, *value):
+            found.wrong.append((cell.launch, cell.metric, f"{cell.text} {cell.unit}", value))
+    return found
+
+
+def operands(sass: str) -> list[str]:
+    """The words of an instruction: the two disassemblers write the operands of some in another order."""
+    return sorted(re.findall(r"[^\s,]+", sass))
+
+
+def compare_source(report: ParsedReport, export: ParsedReport) -> Comparison:
+    """Compare the counters per instruction of a report with those of its source page, at every address.
+
+    Words are bit sets in a report; a metric that a report has no instance of at an address is printed as 0.
+    """
+    found = Comparison()
+    keys = ["launch", "metric", "correlation"]
+    printed = export.instances.astype({"metric": object}).set_index(keys)[["value", "text", "sass"]]
+    counted = report.instances[report.instances["kind"] == "pc"].astype({"metric": object}).set_index(keys)
+    both = printed.join(counted[["value", "sass"]], how="inner", suffixes=("", "_report"))
+    for key, value, text, sass, expected, sass_expected in both.itertuples():
+        if isinstance(text, str):
+            continue
+        found.compared += 1
+        # The page rounds averages to whole numbers.
+        if not (abs(value - expected) <= 0.5 and operands(sass) == operands(LABEL.sub("", sass_expected))):
+            found.wrong.append((key[0], key[1], f"{value} {sass}", (expected, sass_expected)))
+    return found
