@@ -5,7 +5,8 @@
 // Launch: 384 threads, one block per SM, clusters of CLUSTER blocks along M; STAGES x 48 KiB and the staging of C.
 // Assumes: n % 8 == 0, k % 8 == 0, bases 16-byte aligned (TMA); any m >= 1. TMA zero-fills and clips the edges.
 //
-// Macros: BF16_OUT, STAGES, STAGING (buffers of 8 KiB per warpgroup for C), CLUSTER, GROUP (cluster rows per raster group).
+// Macros: BF16_OUT, STAGES, STAGING (buffers of 8 KiB per warpgroup for C), CLUSTER, GROUP (cluster rows per raster group),
+//   STAGGER (K steps that the second warpgroup starts behind the first).
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <stdint.h>
@@ -25,11 +26,15 @@
 #ifndef GROUP
 #define GROUP 8
 #endif
+#ifndef STAGGER
+#define STAGGER 0
+#endif
 
 constexpr int BM = 128, BN = 256, BK = 64, CONSUMERS = 2, THREADS = 128 * (CONSUMERS + 1);
 constexpr int A_BYTES = BM * BK * 2, CHUNK_BYTES = 64 * BK * 2, B_CHUNKS = BN / 64, STAGE_BYTES = A_BYTES + B_CHUNKS * CHUNK_BYTES;
 constexpr int C_COLUMNS = BF16_OUT ? 64 : 32;  // of a staged chunk: 128 bytes, one swizzle row
 constexpr int C_CHUNKS = BN / C_COLUMNS;
+static_assert(STAGGER < STAGES, "the first group must not wait for stages that the second has not read");
 static_assert(CLUSTER == 1 || CLUSTER == 2, "each block of a pair loads half of B");
 static_assert(BM == 64 * CONSUMERS && B_CHUNKS % CLUSTER == 0, "64 rows per warpgroup, whole chunks per block");
 
@@ -46,13 +51,15 @@ __device__ __forceinline__ void barrier_init(uint32_t bar, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(arrivals) : "memory");
 }
 
-// Acquire at cluster scope: what the other block's copies and arrivals did is seen too.
+// Waits and arrivals at cluster scope are spelled without .acquire.cluster and .release.cluster: nothing that they order
+// was written by ordinary stores (the copy engine fills a stage, wgmma.wait_group ends its reads), and those make every
+// K step pay a GPU-wide MEMBAR and a CCTL.IVALL: measured 553 TFLOP/s at 4096.
 __device__ __forceinline__ void barrier_wait(uint32_t bar, uint32_t parity) {
   asm volatile(
       "{\n"
       ".reg .pred done;\n"
       "WAIT:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
       "@!done bra WAIT;\n"
       "}\n" ::"r"(bar), "r"(parity) : "memory");
 }
@@ -62,7 +69,7 @@ __device__ __forceinline__ void barrier_arrive(uint32_t bar, uint32_t block) {
       "{\n"
       ".reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
       "}\n" ::"r"(bar), "r"(block) : "memory");
 }
 
@@ -215,12 +222,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    const int group = threadIdx.x / 128 - 1, tid = threadIdx.x % 128, warp = tid / 32, lane = tid % 32;
+    // Through a shuffle, so that the compiler knows it is the same in a warp and keeps descriptors in uniform registers.
+    const int group = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0) - 1;
+    const int tid = threadIdx.x % 128, warp = tid / 32, lane = tid % 32;
     const auto release = [&](uint32_t which) {  // lanes 0..CLUSTER-1 of one warp tell each block's producer
       if (tid < CLUSTER) barrier_arrive(smem(&s.empty[which]), tid);
     };
+    // Of stage 0; the address field counts 16 bytes, and no stage reaches beyond its 14 bits.
+    const uint64_t a0 = descriptor(smem(s.stage[0]) + group * (64 * BK * 2), 16, 1024);
+    const uint64_t b0 = descriptor(smem(s.stage[0]) + A_BYTES, CHUNK_BYTES, 1024);
     float d[128];
     uint32_t slot = 0, parity = 0, buffer = 0;
+#if STAGGER > 0
+    // The second group starts STAGGER steps behind the first and stays behind: one stores C while the other multiplies.
+    if (group == 1 && cluster < work) asm volatile("bar.sync 3, 256;" ::: "memory");
+#endif
     for (int t = cluster; t < work; t += clusters) {
       int row, col;
       raster(t, rows_all, tiles_n, row, col);
@@ -228,15 +244,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       col *= BN;
       for (int step = 0; step < steps; ++step) {
         barrier_wait(smem(&s.full[slot]), parity);
-        const uint32_t a = smem(s.stage[slot]) + group * (64 * BK * 2), b = smem(s.stage[slot]) + A_BYTES;
+        const uint64_t a = a0 + slot * (STAGE_BYTES / 16), b = b0 + slot * (STAGE_BYTES / 16);
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (int kk = 0; kk < BK / 16; ++kk)
-          wgmma(d, descriptor(a + kk * 32, 16, 1024), descriptor(b + kk * 2048, CHUNK_BYTES, 1024), step > 0 || kk > 0);
+          wgmma(d, a + kk * (32 / 16), b + kk * (2048 / 16), step > 0 || kk > 0);
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         // One group stays in flight: the one before it has read its stage.
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
         if (step > 0) release(slot == 0 ? STAGES - 1 : slot - 1);
+#if STAGGER > 0
+        if (group == 0 && t == cluster && step == min(STAGGER, steps) - 1) asm volatile("bar.arrive 3, 256;" ::: "memory");
+#endif
         if (++slot == STAGES) slot = 0, parity ^= 1;
       }
       asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
