@@ -14,37 +14,46 @@ behind the body must hold the same chain of multiply-adds, in the same order of 
 from __future__ import annotations
 
 import argparse
-import itertools
 import random
-import re
 import struct
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from bank_path import Cell, find_path, path_cost, snake
+from dataflow import (
+    FFMA_TEXT,
+    LDS_TEXT,
+    REGISTERS,
+    Body,
+    ReorderError,
+    accesses,
+    execute,
+    find_body,
+    is_fragment_load,
+    live_registers,
+    understand,
+)
 from sass import Instruction, disassemble, registers_allotted
 
 FFMA, LDS128 = 0x7223, 0x7984
 NO_BARRIER = 7
-REGISTERS = re.compile(r"\bR(\d+)\b")
-FFMA_TEXT = re.compile(r"R(\d+), R(\d+), R(\d+), R(\d+)")
-LDS_TEXT = re.compile(r"R(\d+), \[R(\d+)(?:\+0x([0-9a-f]+))?\]")
-
-
-class ReorderError(RuntimeError):
-    """The loop does not have the shape this pass understands; the cubin is left as it was."""
+CONTROL_BITS = 0x1FFFFF << 41
 
 
 @dataclass(frozen=True)
-class Load:
-    """A value loaded from shared memory: which pointer it came from, the byte offset and the component."""
+class Recipe:
+    """How the new body is ordered; what departs from the default asks what that part is worth.
 
-    pointer: str
-    offset: int
-    component: int
+    Args:
+        groups: Before which products of a step its loads are issued; the loads are shared out evenly.
+        path: "banks" (annealed for the register banks), "snake" (rows to and fro) or "shuffled" (no neighbours share).
+        reuse: Whether sources are kept in the reuse cache at all.
+    """
 
-
-Chain = tuple[tuple[Load, Load], ...]
+    groups: tuple[int, ...] = (0,)
+    path: str = "banks"
+    reuse: bool = True
 
 
 def text_offset(cubin: bytes, function: str) -> int:
@@ -58,206 +67,6 @@ def text_offset(cubin: bytes, function: str) -> int:
         if cubin[start : cubin.index(b"\0", start)] == f".text.{function}".encode():
             return offset
     raise ReorderError(f"no code of {function}")
-
-
-def find_body(code: list[Instruction]) -> tuple[int, int]:
-    """Index range [first, last] of the straight-line run of instructions with the most FFMAs."""
-    best, start = (0, 0, 0), 0
-    breaks = ("BRA", "BSYNC", "EXIT", "WARPSYNC", "BAR", "SYNCS", "RET", "CALL", "NOP")
-    for index, ins in enumerate([*code, Instruction(0, "BRA", "")]):
-        if ins.opcode.startswith(breaks):
-            count = sum(i.opcode == "FFMA" for i in code[start:index])
-            best = max(best, (count, start, index))
-            start = index + 1
-    count, start, stop = best
-    if count < 256:
-        raise ReorderError("no unrolled loop body")
-    goals = [re.findall(r"0x([0-9a-f]+)", i.operands) for i in code if i.opcode.startswith(("BRA", "BSSY", "CALL"))]
-    if any(g and code[start].address < int(g[-1], 16) <= code[stop - 1].address for g in goals):
-        raise ReorderError("something jumps into the body")
-    return start, stop - 1
-
-
-def is_fragment_load(ins: Instruction) -> bool:
-    """Whether this is an LDS.128 of four floats."""
-    return ins.opcode == "LDS.128"
-
-
-def execute(body: list[Instruction]) -> tuple[dict[int, object], dict[int, int]]:
-    """Runs the body on symbols: the value of every register written, and for each chain the register it started in."""
-    state: dict[int, object] = {}
-    origin: dict[int, int] = {}
-    pointers: dict[int, str] = {}
-    for ins in body:
-        if ins.opcode == "FFMA":
-            match = FFMA_TEXT.fullmatch(ins.operands.replace(".reuse", ""))
-            if match is None:
-                raise ReorderError(f"unexpected {ins.opcode} {ins.operands}")
-            d, a, b, c = (int(x) for x in match.groups())
-            chain = state.get(c, ())
-            if not isinstance(chain, tuple):
-                raise ReorderError(f"R{c} is added to but is no sum")
-            start = origin.get(c, c)
-            # FFMA's factors may be exchanged: products are unordered pairs.
-            state[d] = (*chain, frozenset((state.get(a, ("entry", a)), state.get(b, ("entry", b)))))
-            origin[d] = start
-        elif is_fragment_load(ins):
-            match = LDS_TEXT.fullmatch(ins.operands)
-            if match is None:
-                raise ReorderError(f"unexpected {ins.operands}")
-            d, base, offset = int(match[1]), int(match[2]), int(match[3] or "0", 16)
-            for component in range(4):
-                state[d + component] = Load(pointers.get(base, f"R{base}"), offset, component)
-                origin.pop(d + component, None)
-        elif ins.opcode.startswith("LEA"):
-            registers = [int(r) for r in REGISTERS.findall(ins.operands)]
-            pointers[registers[0]] = ins.operands.partition(",")[2].replace(".reuse", "").strip()
-            state[registers[0]] = pointers[registers[0]]
-            origin.pop(registers[0], None)
-    return state, origin
-
-
-def chains(state: dict[int, object]) -> dict[int, tuple[object, ...]]:
-    """The registers that hold sums of products."""
-    return {r: v for r, v in state.items() if isinstance(v, tuple) and v and isinstance(v[0], frozenset)}
-
-
-@dataclass(frozen=True)
-class Body:
-    """What the body computes and where: acc[i][j] in place, fragments of the first and of the step behind the last."""
-
-    acc: list[list[int]]
-    steps: int
-    entry_a: list[int]
-    entry_b: list[int]
-    exit_a: list[int]
-    exit_b: list[int]
-    loads: list[tuple[list[tuple[str, int]], list[tuple[str, int]]]]  # per step 1..steps: (A quads, B quads)
-    others: list[int]  # indices of instructions that are neither FFMA, LDS nor address arithmetic
-    addresses: dict[str, int]  # pointer expression -> index of the LEA that makes it
-
-
-def understand(body: list[Instruction], rows: int, columns: int) -> Body:
-    """Recovers the outer products from the symbolic result.
-
-    Raises:
-        ReorderError: If the accumulators are not in place or the shape differs.
-    """
-    state, origin = execute(body)
-    sums = chains(state)
-    live = {r: v for r, v in sums.items() if len(v) == max(map(len, sums.values()))}
-    in_place = {r: v for r, v in live.items() if origin[r] == r}
-    if len(in_place) != rows * columns:
-        raise ReorderError(f"{len(in_place)} sums end where they began, {rows * columns} expected")
-    firsts = {r: v[0] for r, v in in_place.items()}
-    partners: dict[object, set[object]] = {}
-    for x, y in firsts.values():
-        partners.setdefault(x, set()).add(y)
-        partners.setdefault(y, set()).add(x)
-    entry_a = sorted(x[1] for x, other in partners.items() if len(other) == columns)
-    entry_b = sorted(x[1] for x, other in partners.items() if len(other) == rows)
-    if (len(entry_a), len(entry_b)) != (rows, columns):
-        raise ReorderError(f"{len(entry_a)} x {len(entry_b)} operands in the first step")
-    where = {pair: r for r, pair in firsts.items()}
-    acc = [[where[frozenset((("entry", a), ("entry", b)))] for b in entry_b] for a in entry_a]
-    steps = len(next(iter(in_place.values())))
-    loads = []
-    for step in range(1, steps):
-        pairs = [[in_place[acc[i][j]][step] for j in range(columns)] for i in range(rows)]
-        a = [common(pairs[i][0], pairs[i][1]) for i in range(rows)]
-        b = [common(pairs[0][j], pairs[1][j]) for j in range(columns)]
-        if any(pairs[i][j] != frozenset((a[i], b[j])) for i in range(rows) for j in range(columns)):
-            raise ReorderError("a step is no outer product")
-        loads.append((quads(a), quads(b)))
-    exits = [state.get(r) for r in entry_a], [state.get(r) for r in entry_b]
-    loads.append((quads(exits[0]), quads(exits[1])))
-    others = [
-        i
-        for i, ins in enumerate(body)
-        if ins.opcode != "FFMA" and not is_fragment_load(ins) and not ins.opcode.startswith("LEA")
-    ]
-    addresses = {}
-    for index, ins in enumerate(body):
-        if ins.opcode.startswith("LEA"):
-            addresses[ins.operands.partition(",")[2].replace(".reuse", "").strip()] = index
-    return Body(acc, steps, entry_a, entry_b, entry_a, entry_b, loads, others, addresses)
-
-
-def common(x: frozenset[object], y: frozenset[object]) -> object:
-    """The one factor that two products share."""
-    both = x & y
-    if len(both) != 1:
-        raise ReorderError("neighbouring products share no factor")
-    return next(iter(both))
-
-
-def quads(values: list[object]) -> list[tuple[str, int]]:
-    """Groups loaded components into (pointer, offset) quads; the order of components must be plain."""
-    out = []
-    for q in range(0, len(values), 4):
-        four = values[q : q + 4]
-        first = four[0]
-        if not isinstance(first, Load) or four != [Load(first.pointer, first.offset, c) for c in range(4)]:
-            raise ReorderError(f"fragment {four} is no plain quad")
-        out.append((first.pointer, first.offset))
-    return out
-
-
-Cell = tuple[int, int]
-
-
-def entry_cost(before: Cell | None, cell: Cell, parity: list[list[int]]) -> int:
-    """Cycles beyond one of the product at `cell` = (i, j) behind `before`; None: nothing is in the reuse cache.
-
-    Fragment registers lie in quads, so that their parity is that of the index.
-    """
-    i, j = cell
-    reads = [parity[i][j]]
-    if before is None or before[0] != i:
-        reads.append(i % 2)
-    if before is None or before[1] != j:
-        reads.append(j % 2)
-    return max(reads.count(0), reads.count(1)) - 1
-
-
-def path_cost(path: list[Cell], parity: list[list[int]], breaks: set[int]) -> int:
-    """Modelled cycles of a step beyond one per FFMA; before positions in `breaks` stand loads, which end all reuse."""
-    return sum(entry_cost(path[n - 1] if n and n not in breaks else None, cell, parity) for n, cell in enumerate(path))
-
-
-def find_path(parity: list[list[int]], seed: int, rounds: int = 150000) -> list[Cell]:
-    """A cheap path over all products: a snake, improved by moving stretches, either way round (simulated annealing)."""
-    rng = random.Random(seed)
-    rows, columns = len(parity), len(parity[0])
-    cost = {
-        (p, c): entry_cost(p, c, parity)
-        for c in ((i, j) for i in range(rows) for j in range(columns))
-        for p in (None, *((i, j) for i in range(rows) for j in range(columns)))
-    }
-    path: list[Cell | None] = [None]
-    path += [(i, j if i % 2 == 0 else columns - 1 - j) for i in range(rows) for j in range(columns)]
-    total = sum(cost[p, c] for p, c in itertools.pairwise(path))
-    best, best_total = path, total
-    last = len(path)
-    for step in range(rounds):
-        heat = 0.8 * (1 - step / rounds) + 0.02
-        x = rng.randrange(1, last)
-        y = min(last, x + rng.choice((1, 1, 2, 3, 4, 8, 16)))
-        piece = path[x:y]
-        rest = path[:x] + path[y:]
-        z = rng.randrange(1, len(rest) + 1)
-        if rng.random() < 0.3:
-            piece = piece[::-1]
-        candidate = rest[:z] + piece + rest[z:]
-        low, high = min(x, z), min(last, max(y, z + len(piece)) + 1)
-        change = sum(cost[candidate[n - 1], candidate[n]] - cost[path[n - 1], path[n]] for n in range(low, high))
-        if change <= 0 or rng.random() < 2.718 ** (-change / heat):
-            path, total = candidate, total + change
-            if total < best_total:
-                best, best_total = path, total
-                if best_total <= 1:  # the first product of a step always reads three registers
-                    break
-    return [cell for cell in best if cell is not None]
 
 
 def control(stall: int, write: int = NO_BARRIER, wait: int = 0, reuse: int = 0) -> int:
@@ -275,115 +84,63 @@ def encode_lds(d: int, base: int, offset: int, ctl: int) -> bytes:
     return struct.pack("<QQ", LDS128 | d << 16 | base << 24 | offset << 40, 0xC00 | ctl)
 
 
-def accesses(ins: Instruction) -> tuple[set[int], set[int]]:
-    """Registers an instruction may read, and those it writes in full if its guard holds; errs towards reading more."""
-    operands = [o.strip() for o in ins.operands.split(",")]
-    while operands and re.fullmatch(r"!?U?P\w+", operands[0]):
-        operands.pop(0)
-    no_result = (
-        "ISETP",
-        "FSETP",
-        "PLOP3",
-        "ST",
-        "RED",
-        "SYNCS",
-        "R2UR",
-        "UTMA",
-        "BRA",
-        "EXIT",
-        "BS",
-        "MEMBAR",
-        "FENCE",
-    )
-    result = operands.pop(0) if operands and not ins.opcode.startswith(no_result) else ""
-    wide = 4 if ".128" in ins.opcode else 2 if re.search(r"\.64|WIDE|CS2R", ins.opcode) else 1
-    memory = (
-        re.match(r"LDG|STG|ATOM|RED|LD\.|ST\.|CCTL", ins.opcode) is not None
-    )  # 64-bit addresses, with or without suffix
-    reads: set[int] = set()
-    for place, operand in enumerate(operands):
-        stored = wide if ins.opcode.startswith("ST") and "[" not in operand else 1
-        addend = 2 if "WIDE" in ins.opcode and place == len(operands) - 1 else 1
-        address = 2 if ".64" in operand or (memory and "[" in operand) else 1
-        other = wide if not re.match(r"LD|ST|SYNCS|.*WIDE", ins.opcode) else 1
-        reads |= {
-            r + e for r in map(int, REGISTERS.findall(operand)) for e in range(max(stored, addend, address, other))
-        }
-    match = re.fullmatch(r"R(\d+)", result)
-    writes = set(range(int(match[1]), int(match[1]) + wide)) if match else set()
-    if not match:
-        reads |= set(map(int, REGISTERS.findall(result)))
-    return reads, writes
-
-
-def live_registers(code: list[Instruction]) -> list[set[int]]:
-    """Registers live before each instruction, by backward data flow over the control flow; one more set at the end.
-
-    A BSYNC goes on behind itself (that is where its BSSY points, which is checked).
-    """
-    index = {ins.address: n for n, ins in enumerate(code)}
-
-    def target(ins: Instruction) -> int | None:
-        found = re.findall(r"0x([0-9a-f]+)", ins.operands) if ins.opcode.startswith(("BRA", "BSSY")) else []
-        return index[int(found[-1], 16)] if found else None
-
-    for ins in code:
-        if ins.opcode.startswith("CALL"):
-            raise ReorderError("a call, whose results are not known here")
-        if ins.opcode == "BSSY" and (t := target(ins)) is not None and code[t - 1].opcode != "BSYNC":
-            raise ReorderError("a BSSY whose target does not follow its BSYNC")
-    # A register is live for everyone, (r, ""), or only where a predicate holds, (r, "@P0"), until that is set anew.
-    flow = [accesses(i) for i in code]
-    live: list[set[tuple[int, str]]] = [set() for _ in range(len(code) + 1)]
-    changed = True
-    while changed:
-        changed = False
-        for n in range(len(code) - 1, -1, -1):
-            ins = code[n]
-            after: set[tuple[int, str]] = set()
-            if ins.guard or ins.opcode not in ("EXIT", "BRA"):
-                after |= live[n + 1]
-            goal = target(ins) if ins.opcode.startswith("BRA") else None
-            if goal is not None:
-                after |= live[goal]
-            set_anew = {o.strip() for o in ins.operands.split(",")[:3] if re.fullmatch(r"U?P\d", o.strip())}
-            after = {(r, "" if g.lstrip("@!") in set_anew else g) for r, g in after}
-            reads, writes = flow[n]
-            after = {(r, g) for r, g in after if r not in writes or (ins.guard and g != ins.guard)}
-            before = after | {(r, ins.guard) for r in reads}
-            if before != live[n]:
-                live[n] = before
-                changed = True
-    return [{r for r, _ in one} for one in live]
-
-
 def free_registers(code: list[Instruction], first: int, last: int, taken: set[int], allotted: int) -> list[int]:
-    """Registers of the kernel's allotment that hold nothing needed at the body's start or behind its end."""
+    """Registers of the kernel's allotment that hold nothing needed at the body's start or behind its end.
+
+    The allotment's last two are no general registers since Volta (ptxas never names them); using one is an illegal
+    instruction.
+    """
     live = live_registers(code)
     busy = live[first] | live[last + 1] | taken
-    return [r for r in range(allotted) if r not in busy and r != 1]  # R1 is the stack's
+    return [r for r in range(allotted - 2) if r not in busy and r != 1]  # R1 is the stack's
 
 
-def reorder(cubin: Path, function: str, rows: int = 8, columns: int = 16, groups: tuple[int, ...] = (0,)) -> str:
-    """Rewrites the loop body of `function` in place and returns a line that says what changed.
-
-    Args:
-        cubin: The file; rewritten only after the result was verified.
-        function: The kernel.
-        rows: Outputs of a lane along M.
-        columns: Outputs of a lane along N.
-        groups: Before which products of a step its loads are issued; the loads are shared out evenly.
+def check_encoders(body: list[Instruction]) -> None:
+    """Requires of the two encoders that they make ptxas's own words from its operands and scheduling bits.
 
     Raises:
-        ReorderError: If the loop is not understood or the verification fails.
+        ReorderError: For the first instruction that comes out differently.
     """
-    raw = bytearray(cubin.read_bytes())
-    offset = text_offset(bytes(raw), function)
-    allotted = registers_allotted(cubin, function)
-    code = disassemble(cubin, function)
-    first, last = find_body(code)
+    for ins in body:
+        operands, high = ins.operands.replace(".reuse", ""), ins.words[1] & CONTROL_BITS
+        if ins.opcode == "FFMA" and (ffma := FFMA_TEXT.fullmatch(operands)):
+            d, a, b, c = map(int, ffma.groups())
+            low, end = struct.unpack("<QQ", encode_ffma(d, a, b, high))
+            made = low, end ^ d ^ c  # ours always adds in place
+        elif is_fragment_load(ins) and (lds := LDS_TEXT.fullmatch(operands)):
+            made = struct.unpack("<QQ", encode_lds(int(lds[1]), int(lds[2]), int(lds[3] or "0", 16), high))
+        else:
+            continue
+        if made != ins.words:
+            raise ReorderError(f"{ins.opcode} {ins.operands} would be encoded as {made}, not {ins.words}")
+
+
+def order_products(parity: list[list[int]], recipe: Recipe) -> list[Cell]:
+    """The path over the products of a step that the recipe asks for."""
+    if recipe.path == "banks":
+        breaks = set(recipe.groups)
+        return min((find_path(parity, seed) for seed in range(2)), key=lambda p: path_cost(p, parity, breaks))
+    path = snake(len(parity), len(parity[0]))
+    if recipe.path == "shuffled":
+        random.Random(1).shuffle(path)
+    return path
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Registers of the new body: fragment sets (A, B) of even and odd steps, and a register for each load address."""
+
+    sets: tuple[tuple[list[int], list[int]], tuple[list[int], list[int]]]
+    base: dict[str, int]
+
+
+def allocate(code: list[Instruction], first: int, last: int, plan: Body, allotted: int) -> Allocation:
+    """Finds a second set of fragment registers and registers for the addresses among what the loop leaves free.
+
+    Raises:
+        ReorderError: If a register needed behind the body would be lost, or too few are free.
+    """
     body = code[first : last + 1]
-    plan = understand(body, rows, columns)
     fixed = {r for row in plan.acc for r in row} | set(plan.entry_a) | set(plan.entry_b)
     kept = {r for n in plan.others for r in accesses(body[n])[1] or map(int, REGISTERS.findall(body[n].operands))}
     lost = {r for ins in body for r in accesses(ins)[1]} & live_registers(code)[last + 1] - fixed - kept
@@ -391,75 +148,109 @@ def reorder(cubin: Path, function: str, rows: int = 8, columns: int = 16, groups
         raise ReorderError(f"registers {sorted(lost)} are needed behind the body and would not be made")
     free = free_registers(code, first, last, fixed, allotted)
     starts = [q for q in range(0, 256, 4) if all(q + e in free for e in range(4))]
+    rows, columns = len(plan.entry_a), len(plan.entry_b)
     need = (rows + columns) // 4
     if len(starts) < need:
-        raise ReorderError(
-            f"{len(starts)} free quads, {need} needed (of {len(free)} free registers, {allotted} allotted)"
-        )
+        raise ReorderError(f"{len(starts)} free quads of registers, {need} needed ({allotted} registers allotted)")
     second = starts[-need:]
     singles = [r for r in free if not any(q <= r < q + 4 for q in second)]
     used = {p for a, b in plan.loads for p, _ in (*a, *b)}
     pointers = sorted(used, key=lambda p: plan.addresses.get(p, -1))  # in ptxas's order: what is ready last comes last
     if len(singles) < len(pointers):
         raise ReorderError(f"{len(singles)} free registers for {len(pointers)} addresses")
-    base = dict(zip(pointers, singles, strict=False))
-    breaks = set(groups)
-    parity = [[r % 2 for r in row] for row in plan.acc]
-    path = min((find_path(parity, seed) for seed in range(2)), key=lambda p: path_cost(p, parity, breaks))
-    extra = path_cost(path, parity, breaks)
-
-    words: list[bytes] = []
-    for pointer in pointers:  # LEA with another destination; the first waits for every load that is still under way
-        index = plan.addresses.get(pointer)
-        if index is None:
-            raise ReorderError(f"address {pointer} is not made in the body")
-        low, high = struct.unpack_from("<QQ", raw, offset + body[index].address)
-        low = low & ~(0xFF << 16) | base[pointer] << 16
-        high = high & ~(0x1FFFFF << 41) | control(10 if pointer == pointers[-1] else 3, wait=0x3F if not words else 0)
-        words.append(struct.pack("<QQ", low, high))
-    sources = {r for index in plan.addresses.values() for r in accesses(body[index])[0]}
-    for index in plan.others:  # counters and predicates for the code behind: early, where they delay nothing
-        if sources & accesses(body[index])[1]:
-            raise ReorderError(f"{body[index].opcode} {body[index].operands} makes part of an address")
-        low, high = struct.unpack_from("<QQ", raw, offset + body[index].address)
-        if body[index].opcode == "BSSY":  # its target is relative to where it stands
-            low += (body[index].address - body[0].address - 16 * len(words)) << 32
-        stall = 13 if body[index].opcode.startswith(("ISETP", "PLOP3")) else 5
-        words.append(struct.pack("<QQ", low, high & ~(0x1FFFFF << 41) | control(stall)))
-    sets = [(plan.entry_a, plan.entry_b)]
     flat = [q + e for q in second for e in range(4)]
-    sets.append((flat[:rows], flat[rows:]))
-    for step in range(plan.steps):
-        a, b = sets[step % 2]
-        next_a, next_b = sets[(step + 1) % 2]
-        a_quads, b_quads = plan.loads[step]
-        loads = [(next_b[4 * q], *quad) for q, quad in enumerate(b_quads)] + [
-            (next_a[4 * q], *quad) for q, quad in enumerate(a_quads)
-        ]
-        share = -(-len(loads) // len(groups))
-        for n, (i, j) in enumerate(path):
-            if n in breaks:
-                for d, pointer, at in loads[:share]:
-                    words.append(encode_lds(d, base[pointer], at, control(1, write=step % 2)))
-                loads = loads[share:]
-            follows = path[n + 1] if n + 1 < len(path) and n + 1 not in breaks else (-1, -1)
+    sets = (plan.entry_a, plan.entry_b), (flat[:rows], flat[rows:])
+    return Allocation(sets, dict(zip(pointers, singles, strict=False)))
+
+
+def prologue(body: list[Instruction], plan: Body, base: dict[str, int]) -> list[bytes]:
+    """The load addresses, in registers of their own, then ptxas's counters and predicates for the code behind.
+
+    Raises:
+        ReorderError: If an address is made elsewhere or from something the body makes.
+    """
+    words: list[bytes] = []
+    pointers = list(base)
+    for pointer in pointers:  # LEA with another destination; the first waits for every load that is still under way
+        if pointer not in plan.addresses:
+            raise ReorderError(f"address {pointer} is not made in the body")
+        low, high = body[plan.addresses[pointer]].words
+        low = low & ~(0xFF << 16) | base[pointer] << 16
+        ctl = control(10 if pointer == pointers[-1] else 3, wait=0 if words else 0x3F)
+        words.append(struct.pack("<QQ", low, high & ~CONTROL_BITS | ctl))
+    sources = {r for index in plan.addresses.values() for r in accesses(body[index])[0]}
+    for index in plan.others:
+        ins = body[index]
+        if sources & accesses(ins)[1]:
+            raise ReorderError(f"{ins.opcode} {ins.operands} makes part of an address")
+        low, high = ins.words
+        if ins.opcode == "BSSY":  # its target is relative to where it stands
+            low += (ins.address - body[0].address - 16 * len(words)) << 32
+        stall = 13 if ins.opcode.startswith(("ISETP", "PLOP3")) else 5
+        words.append(struct.pack("<QQ", low, high & ~CONTROL_BITS | control(stall)))
+    return words
+
+
+def step_words(plan: Body, step: int, path: list[Cell], recipe: Recipe, registers: Allocation) -> list[bytes]:
+    """One k step: the next step's loads into the other set, in the recipe's groups, and the products along the path."""
+    words = []
+    a, b = registers.sets[step % 2]
+    next_a, next_b = registers.sets[(step + 1) % 2]
+    a_quads, b_quads = plan.loads[step]
+    loads = [(next_b[4 * q], *quad) for q, quad in enumerate(b_quads)]
+    loads += [(next_a[4 * q], *quad) for q, quad in enumerate(a_quads)]
+    share = -(-len(loads) // len(recipe.groups))
+    for n, (i, j) in enumerate(path):
+        if n in recipe.groups:
+            for d, pointer, at in loads[:share]:
+                words.append(encode_lds(d, registers.base[pointer], at, control(1, write=step % 2)))
+            loads = loads[share:]
+        wait = 1 << (step - 1) % 2 if n == 0 and step else 0
+        if (step, n) == (plan.steps - 1, len(path) - 1):
+            # The code behind may overwrite the loads' addresses and read the sums: let both be done.
+            ctl = control(6, wait=wait | 1 << step % 2)
+        else:
+            follows = path[n + 1] if n + 1 < len(path) and n + 1 not in recipe.groups else (-1, -1)
             keep = (follows[0] == i) | (follows[1] == j) << 1
-            wait = 1 << (step - 1) % 2 if n == 0 and step else 0
-            if (step, n) == (plan.steps - 1, len(path) - 1):
-                # The code behind may overwrite the loads' addresses and read the sums: let both be done.
-                ctl = control(6, wait=wait | 1 << step % 2)
-            else:
-                ctl = control(1, wait=wait, reuse=keep)
-            words.append(encode_ffma(plan.acc[i][j], a[i], b[j], ctl))
+            ctl = control(1, wait=wait, reuse=keep if recipe.reuse else 0)
+        words.append(encode_ffma(plan.acc[i][j], a[i], b[j], ctl))
+    return words
+
+
+def reorder(cubin: Path, function: str, rows: int, columns: int, recipe: Recipe) -> str:
+    """Rewrites the loop body of `function` in place and returns a line that says what changed.
+
+    Args:
+        cubin: The file; rewritten only after the result was verified.
+        function: The kernel.
+        rows: Outputs of a lane along M.
+        columns: Outputs of a lane along N.
+        recipe: The order.
+
+    Raises:
+        ReorderError: If the loop is not understood or the verification fails.
+    """
+    code = disassemble(cubin, function)
+    first, last = find_body(code)
+    body = code[first : last + 1]
+    check_encoders(body)
+    plan = understand(body, rows, columns)
+    registers = allocate(code, first, last, plan, registers_allotted(cubin, function))
+    parity = [[r % 2 for r in row] for row in plan.acc]
+    path = order_products(parity, recipe)
+    extra = path_cost(path, parity, set(recipe.groups) if recipe.reuse else set(range(len(path))))
+
+    words = prologue(body, plan, registers.base)
+    for step in range(plan.steps):
+        words += step_words(plan, step, path, recipe, registers)
     room = len(body) - len(words)
     if room < 0:
         raise ReorderError(f"the new body is {-room} instructions too long")
-    nop = struct.pack("<QQ", 0x7918, control(1))
-    words += [nop] * room
-    new = b"".join(words)
-    begin = offset + body[0].address
-    raw[begin : begin + len(new)] = new
+    words += [struct.pack("<QQ", 0x7918, control(1))] * room  # NOP
 
+    raw = bytearray(cubin.read_bytes())
+    begin = text_offset(bytes(raw), function) + body[0].address
+    raw[begin : begin + 16 * len(words)] = b"".join(words)
     trial = cubin.with_name(f"{cubin.stem}-reordered.cubin")
     trial.write_bytes(raw)
     verify(body, disassemble(trial, function)[first : last + 1], plan)
@@ -488,14 +279,14 @@ def verify(old: list[Instruction], new: list[Instruction], plan: Body) -> None:
         raise ReorderError(f"of {others} only {kept} are left")
 
 
-def reorder_cubin(cubin: Path, function: str, groups: tuple[int, ...]) -> str:
-    """The build's entry.
+def reorder_cubin(cubin: Path, function: str, recipe: Recipe) -> str:
+    """The build's entry, for lanes of 8 x 16 outputs.
 
     Raises:
         RuntimeError: In the build's terms.
     """
     try:
-        return reorder(cubin, function, groups=groups)
+        return reorder(cubin, function, 8, 16, recipe)
     except (ReorderError, subprocess.CalledProcessError) as error:
         raise RuntimeError(f"{cubin.name}: not reordered: {error}") from error
 
@@ -506,7 +297,7 @@ def main() -> None:
     parser.add_argument("cubin", type=Path)
     parser.add_argument("function")
     args = parser.parse_args()
-    print(reorder(args.cubin, args.function))
+    print(reorder_cubin(args.cubin, args.function, Recipe()))
 
 
 if __name__ == "__main__":
