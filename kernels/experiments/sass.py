@@ -17,18 +17,30 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(.*?);")
+INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(.*?);\s+/\* 0x(\w{16}) \*/\s+/\* 0x(\w{16}) \*/")
 REGISTER = re.compile(r"\bR(\d+)(\.reuse)?\b")
+LDS_LATENCY = 30  # cycles, about
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One SASS instruction: byte address, mnemonic with modifiers, operand text, its guarding predicate."""
+    """One SASS instruction: byte address, mnemonic with modifiers, operand text, its guard, its 128 bits."""
 
     address: int
     opcode: str
     operands: str
     guard: str = ""
+    words: tuple[int, int] = (0, 0)
+
+    @property
+    def write_barrier(self) -> int:
+        """The scoreboard (0 to 5) released when the result is there; 7 is none."""
+        return self.words[1] >> 46 & 7
+
+    @property
+    def waits(self) -> int:
+        """Mask of the scoreboards this instruction waits for."""
+        return self.words[1] >> 52 & 0x3F
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,12 @@ class LoopReport:
     ffma_cycles: int
     reuse_flags: int
     code_bytes: int
+    distances: list[int]
+
+    @property
+    def exposed_waits(self) -> int:
+        """Waits for shared memory with less than a load's latency of work behind them."""
+        return sum(d < LDS_LATENCY for d in self.distances)
 
     @property
     def ffma_share(self) -> float:
@@ -79,7 +97,9 @@ def disassemble(cubin: Path, function: str) -> list[Instruction]:
         text = match.group(2).strip()
         guard = re.match(r"@!?U?P\w+\s+", text)
         opcode, _, operands = text[guard.end() if guard else 0 :].partition(" ")
-        code.append(Instruction(int(match.group(1), 16), opcode, operands.strip(), guard[0].strip() if guard else ""))
+        words = int(match.group(3), 16), int(match.group(4), 16)
+        address, predicate = int(match.group(1), 16), guard[0].strip() if guard else ""
+        code.append(Instruction(address, opcode, operands.strip(), predicate, words))
     return code
 
 
@@ -138,6 +158,23 @@ def ffma_cycles(loop: list[Instruction]) -> tuple[int, int]:
     return cycles, flags
 
 
+def load_distances(loop: list[Instruction]) -> list[int]:
+    """For every wait for LDS: the instructions issued since the last load it waits for.
+
+    An LDS takes about 30 cycles; nearer waits leave the scheduler to its other warps. Only ptxas's good will keeps
+    fragments double-buffered: loads written a K step ahead may be sunk to just before their use.
+    """
+    issued: dict[int, int] = {}
+    distances = []
+    for place, ins in enumerate(loop):
+        hit = [issued.pop(board) for board in range(6) if ins.waits >> board & 1 and board in issued]
+        if hit:
+            distances.append(place - max(hit))
+        if ins.opcode.startswith("LDS") and ins.write_barrier < 6:
+            issued[ins.write_barrier] = place
+    return distances
+
+
 def report(cubin: Path, function: str, unit: str = "FFMA") -> LoopReport:
     """Analyses the main loop of `function` in `cubin`."""
     loop = main_loop(disassemble(cubin, function), unit)
@@ -145,7 +182,7 @@ def report(cubin: Path, function: str, unit: str = "FFMA") -> LoopReport:
         i.opcode if i.opcode.startswith(("LDS", "STS", "LDL", "STL", "SYNCS")) else i.opcode.split(".")[0] for i in loop
     )
     cycles, flags = ffma_cycles(loop)
-    return LoopReport(loop[0].address, len(loop), mix, mix["FFMA"], cycles, flags, 16 * len(loop))
+    return LoopReport(loop[0].address, len(loop), mix, mix["FFMA"], cycles, flags, 16 * len(loop), load_distances(loop))
 
 
 def main() -> None:
@@ -163,6 +200,8 @@ def main() -> None:
             f"({r.ffma_cycles / r.ffma:.3f} each), reuse flags {r.reuse_flags}, "
             f"bound on FMA pipe {r.modelled_share:.1%}"
         )
+    if r.distances:
+        print(f"waits for LDS {len(r.distances)}, of them {r.exposed_waits} within {LDS_LATENCY} instructions")
     print(", ".join(f"{name} {count}" for name, count in r.mix.most_common(20)))
 
 

@@ -6,7 +6,7 @@
 // Assumes: N % 4 == 0, leading dimensions % 4 == 0, bases 16-byte aligned (TMA); any M, K >= 1. TMA zero-fills the edges.
 //
 // Macros (defaults are the base): STAGES, BK, UNROLL_K (k unrolled in the rolled loop), ORDER (FMA order),
-//   LANES (lane map), LDS_FIRST (fragments loaded before or among the FMAs), OVERLAP (At arrives while we run).
+//   LANES (lane map), PIN (FMAs volatile), OVERLAP (At arrives while we run), MAX_REGISTERS.
 #include <cuda.h>
 #include <stdint.h>
 
@@ -102,7 +102,8 @@ __device__ __forceinline__ void load_fragments(float (&a)[TM], float (&b)[TN], u
   for (int q = 0; q < TM / 4; ++q) load4(a + 4 * q, a_addr + q * 32 * 4);
 }
 
-// Volatile keeps the order in PTX: left to itself the compiler merges two k steps and loses the snake.
+// Volatile keeps the order in PTX. Only at level 1 does ptxas keep it too: by default it sinks the next step's loads to
+// just before their use, and the double buffering of the fragments is lost.
 __device__ __forceinline__ void multiply_add(float& acc, float a, float b) {
 #if PIN
   asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(acc) : "f"(a), "f"(b));
