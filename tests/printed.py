@@ -22,9 +22,6 @@ SCALES = {
     "sector/ns": 9,
 }  # fmt: skip
 
-UNTRACED = ("L2 Compression Ratio", "L2 Compression Success Rate")
-"""Labels of the details page of which it is not known what metric they show (both are 0 in all golden files)."""
-
 LABEL = re.compile(r"`\(\.\w+\) ")
 """The name of a branch's target, which a report gives beside its address."""
 
@@ -71,25 +68,40 @@ class Cell:
     text: str
 
 
-def cells_of(path: Path) -> list[Cell]:
-    """Every printed value of a raw or details page; of the latter those whose label is known."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+def cells_of(path: Path, *, unknown: bool = False) -> list[Cell]:
+    """Every printed value of a raw or details page, without what was printed before it.
+
+    Args:
+        path: The export.
+        unknown: Whether to give values of a details page whose label is not known, as ``section/item/label``.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    start = next(number for number, line in enumerate(lines) if line.startswith('"ID",'))
+    rows = list(csv.DictReader(lines[start:]))
     if "Metric Name" in rows[0]:
         ids = list(dict.fromkeys(row["ID"] for row in rows))
         return [
-            Cell(ids.index(row["ID"]), labelled(row), row["Metric Unit"], row["Metric Value"])
+            Cell(ids.index(row["ID"]), metric, row["Metric Unit"], row["Metric Value"])
             for row in rows
-            if row["Metric Name"] and row["Metric Name"] not in UNTRACED and not row.get("Body Item Label")
+            if row["Metric Name"] and (metric := labelled(row) or (unlabelled(row) if unknown else None))
         ]
     units, results = rows[0], rows[1:]
     names = [name for name in units if name not in IDENTITY and "Domain:" not in name]
     return [Cell(launch, name, units[name], row[name]) for launch, row in enumerate(results) for name in names]
 
 
-def labelled(row: Mapping[str, str]) -> str:
-    """The metric of a row of the details page."""
-    return DETAILS_LABELS[row["Section Name"]][row["Metric Name"]]
+def labelled(row: Mapping[str, str]) -> str | None:
+    """The metric of a row of the details page; None where its label is not known, and of rows of a chart."""
+    section, label = row["Section Name"], row["Metric Name"]
+    if row.get("Body Item Label"):
+        return None
+    return label if "__" in label else DETAILS_LABELS.get(section, {}).get(label)
+
+
+def unlabelled(row: Mapping[str, str]) -> str:
+    """Name a metric by where it stands."""
+    places = (row["Section Name"], row.get("Body Item Label"), row["Metric Name"])
+    return "/".join(place for place in places if place)
 
 
 @dataclass
