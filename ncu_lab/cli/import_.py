@@ -16,7 +16,9 @@ KeepOption = Annotated[
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="A .ncu-rep, .ncu-repz, or CSV export (raw or details page).")],
+    file: Annotated[
+        Path, typer.Argument(help="A .ncu-rep, .ncu-repz, or CSV export (raw, details, source or session page).")
+    ],
     name: Annotated[str | None, typer.Option("--name", help="What to call the run.", show_default=False)] = None,
     keep_report: KeepOption = True,
     store: StoreOption = None,

@@ -227,7 +227,7 @@ def _device(context: Mapping[str, float | str], capability: str) -> Device | Non
     match = _CAPABILITY.fullmatch(capability)
     if device is not None or match is None:
         return device
-    return Device(f"unknown GPU of compute capability {capability}", (int(match[1]), int(match[2])))
+    return Device(f"unknown GPU (CC {capability})", (int(match[1]), int(match[2])))
 
 
 def _identity(one: Table, row: Sequence[str]) -> Identity:

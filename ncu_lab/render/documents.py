@@ -91,14 +91,19 @@ def _notices(notices: Sequence[Notice]) -> list[Json]:
     return [asdict(notice) for notice in notices]
 
 
+def _size(size: tuple[int, int, int]) -> list[int] | None:
+    """Return a grid or block; None where an export does not tell it, which is zeros in a table."""
+    return None if 0 in size else list(size)
+
+
 def _launch(view: RunView, summary: LaunchSummary) -> Json:
     return {
         "launch": summary.launch,
         "stage": summary.stage,
         "kernel": summary.kernel,
         "function": summary.function,
-        "grid": list(summary.grid),
-        "block": list(summary.block),
+        "grid": _size(summary.grid),
+        "block": _size(summary.block),
         "workload": summary.workload,
         "role": summary.role,
         "nvtx": list(summary.nvtx),

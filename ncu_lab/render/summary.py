@@ -82,6 +82,8 @@ def print_state(view: RunView, terminal: Terminal) -> None:
     if meta.status != "complete":
         words = f"{meta.id} is {meta.status.replace('_', ' ')}" + (f": {meta.error}" if meta.error else "")
         terminal.paragraph(words, BAD)
+    elif not view.summaries:  # a session page tells of nothing else
+        terminal.paragraph(" · ".join([meta.id, *context_words(meta.device, meta.environment)]), STRONG)
     if not view.summaries:
         terminal.paragraph(f"{meta.id} has no profiled launches.")
 

@@ -66,6 +66,8 @@ def problem_words(problem: Problem, stage: Stage | None = None) -> str:
 
 
 def extent(size: tuple[int, int, int]) -> str:
-    """Write a grid or block without trailing ones: ``32×32``."""
+    """Write a grid or block without trailing ones: ``32×32``; some exports tell none, which are zeros in a table."""
+    if 0 in size:
+        return numbers.MISSING
     kept = size[:3] if size[2] > 1 else size[:2] if size[1] > 1 else size[:1]
     return "×".join(numbers.plain_spaces(numbers.integer(n)) for n in kept)
