@@ -73,6 +73,7 @@ class Container:
         complete: Results whose block is wholly in the file.
         ends_in_code: Whether the last block is code that no result follows: the file may have been cut there.
         processes: The process of each complete result, in file order.
+        sizes: Bytes of each complete result, likewise.
         session: What the session blocks say, as they say it.
         damage: None for an intact file.
     """
@@ -82,6 +83,7 @@ class Container:
     complete: int
     ends_in_code: bool
     processes: tuple[Process | None, ...]
+    sizes: tuple[int, ...]
     session: Session
     damage: Damage | None
 
@@ -93,6 +95,7 @@ class _Walk:
     announced: int = 0
     ends_in_code: bool = False
     processes: list[Process | None] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
     sessions: list[bytes] = field(default_factory=list)
 
 
@@ -115,6 +118,7 @@ def read_container(path: Path) -> Container:
         complete=len(walk.processes),
         ends_in_code=walk.ends_in_code and damage is None,
         processes=tuple(walk.processes),
+        sizes=tuple(walk.sizes),
         session=session_from(walk.sessions, {str(one.id): one.path for one in walk.processes if one is not None}),
         damage=damage,
     )
@@ -165,6 +169,7 @@ def _block(file: BinaryIO, size: int, walk: _Walk) -> Damage | None:
         where = f"it begins at {start} and should end at {end}; blocks after it, if any, are lost too"
         return Damage(start, f"the last block is cut at byte {size} ({where})")
     walk.processes += [head.process] * head.results
+    walk.sizes += [head.payload // max(head.results, 1)] * head.results
     walk.ends_in_code = bool(head.sources)
     file.seek(end)
     return None

@@ -53,12 +53,18 @@ def launches_table(identities: Sequence[Identity], lookups: Sequence[Lookup]) ->
         A table of ``LAUNCH_COLUMNS``. ``execution`` counts the launches of the same kernel (and stage) in one process.
         ``role`` is ``auxiliary`` for the kernels of a stage that together took less time than its main one.
     """
+    duration = METRICS["duration_ns"].counters[0]
+    return number_launches(identities, [duration.read(lookup)[0] for lookup in lookups])
+
+
+def number_launches(identities: Sequence[Identity], durations: Sequence[float | None]) -> pd.DataFrame:
+    """Do as :func:`launches_table`, of the nanoseconds each launch took, None where they were not collected."""
     executions: dict[tuple[object, ...], int] = defaultdict(int)
     counts = []
     for one in identities:
         counts.append(executions[one.process, one.stage, one.kernel])
         executions[one.process, one.stage, one.kernel] += 1
-    main = _main_kernels(identities, [METRICS["duration_ns"].counters[0].read(lookup)[0] for lookup in lookups])
+    main = _main_kernels(identities, durations)
     columns: dict[str, list[object]] = {name: [getattr(i, name, None) for i in identities] for name in LAUNCH_COLUMNS}
     for axis, letter in enumerate("xyz"):
         columns[f"grid_{letter}"] = [one.grid[axis] for one in identities]

@@ -1,77 +1,159 @@
 """A .ncu-rep into tables. The only module that touches ``ncu_report``, NVIDIA's reader.
 
 That reader hides damage (a cut file simply has fewer results), so the container is walked first and what is lost is
-said. Reading is one pass over every metric and instance of every result; columns grow as plain lists and arrays, and
-words that repeat a thousand times (metrics, SASS, files) as codes into a list, so that tables cost little beside it.
+said. It also never gives back the memory of a result it has touched, so large reports are read in pieces, each in a
+process of its own (:mod:`ncu_lab.parse.pieces`).
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ncu_lab.errors import InputError
-from ncu_lab.metrics import LAUNCH_IDENTITY
-from ncu_lab.model import METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, ParsedReport, Stage, table
+from ncu_lab.model import INSTANCE_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, ParsedReport, Stage, table
 from ncu_lab.parse.container import VERSION, Container, read_container
-from ncu_lab.parse.identity import Identity, device_from, launches_table
-from ncu_lab.parse.instances import InstanceColumns
+from ncu_lab.parse.identity import Identity, number_launches
+from ncu_lab.parse.pieces import read_apart, spans
+from ncu_lab.parse.results import Piece, ResultReader
 from ncu_lab.parse.session import environment_from
-from ncu_lab.parse.units import base_unit
 
 if TYPE_CHECKING:
-    from ncu_report import IAction, IContext
+    import pandas as pd
+    from ncu_report import IContext
 
-_NAN = float("nan")
-
-_WORKLOADS = {
-    "KERNEL": "kernel",
-    "RANGE": "range",
-    "CMDLIST": "cmdlist",
-    "GRAPH": "graph",
-    "SUBGRID_SCHEDULE": "subgrid",
-}
-_RULE_KINDS = {0: "none", 1: "ok", 2: "optimization", 3: "warning", 4: "error"}
-_SPEEDUP_SCOPES = {1: "local", 2: "global"}
-
-_LINK = re.compile(
-    r"@(?:section:[^:@]*|sass:[^:@]*|source:[^@]*?:\d+):(?P<text>[^@]*)@|@url:(?P<words>[^:@]*):(?P<url>[^@]*)@"
-)
-"""Links in rule messages."""
+Tables = Mapping[str, "pd.DataFrame"]
+"""Some rows of the tables ``metrics``, ``instances`` and ``rules``, which are its keys."""
 
 
-def read_report(path: Path, *, stages: Mapping[str, Stage] | None = None) -> ParsedReport:
+def read_report(
+    path: Path, *, stages: Mapping[str, Stage] | None = None, take: Callable[[Tables], None] | None = None
+) -> ParsedReport:
     """Read every result, metric, instance and rule of a report, in base units.
 
     Args:
         path: A .ncu-rep file, not compressed.
         stages: The registered stages; a launch inside a range ``ncu-lab/<id>`` of another id is noticed.
+        take: Given the rows of metrics, instances and rules as they are read, so that the memory which a large report
+            needs stays bounded; these tables of the report returned are then empty.
 
     Raises:
         InputError: When the file is no report, or nothing in it can be read.
     """
     container = read_container(path)
-    with _sound_part(path, container) as sound:  # the reader reads on while results are asked for
-        actions = _actions(_load(sound), container, path)
-        reader = _Reader(container if container.complete == len(actions) else None)
-        for action in actions:
-            reader.add(action)
-    notices = [*_loss(container, len(actions)), *reader.notices, *_unknown_stages(reader.identities, stages)]
+    kept: list[Tables] = []
+    with _sound_part(path, container) as sound:
+        context = _load(sound)
+        counts = [context.range_by_idx(index).num_actions() for index in range(context.num_ranges())]
+        if not any(counts):
+            raise _nothing_readable(path, container)
+        whole = _Whole()
+        for piece in _pieces(sound, context, spans(container.sizes, sum(counts))):
+            (take or kept.append)({"metrics": piece.metrics, "instances": piece.instances, "rules": piece.rules})
+            whole.add(piece)
+    if not whole.identities:
+        raise InputError(f"{path}: no results; NVIDIA's reader ends on each", "pip install --upgrade ncu-report")
+    notices = [*_loss(container, sum(counts)), *whole.notices()]
+    if len(set(container.processes)) <= 1 or (len(counts) == 1 and counts[0] == container.complete):
+        whole.place(container)
+    else:  # only their order tells which result is of which process
+        notices.append(Notice("unknown_process", "which process each result comes from cannot be told."))
     return ParsedReport(
-        launches=launches_table(reader.identities, [values.get for values in reader.numbers]),
-        metrics=table(METRIC_COLUMNS, reader.metrics),
-        instances=reader.instances.table(),
-        rules=table(RULE_COLUMNS, reader.rules),
-        device=reader.device,
+        launches=whole.launches(),
+        metrics=_joined([one["metrics"] for one in kept], METRIC_COLUMNS),
+        instances=_joined([one["instances"] for one in kept], INSTANCE_COLUMNS),
+        rules=_joined([one["rules"] for one in kept], RULE_COLUMNS),
+        device=next(iter(whole.devices.values()), None),
         environment=environment_from(container.session.versions, container.session.command),
-        notices=tuple(notices),
+        notices=(*notices, *_unknown_stages(whole.identities, stages)),
         session=container.session,
+    )
+
+
+def read_results(path: Path, numbers: range) -> Piece:
+    """Read some results of a sound report, by their numbers.
+
+    Raises:
+        InputError: When NVIDIA's reader does not take the file.
+    """
+    return _read_results(_load(path), numbers)
+
+
+def _read_results(context: IContext, numbers: range) -> Piece:
+    reader = ResultReader(numbers.start)
+    start = 0
+    for one in (context.range_by_idx(index) for index in range(context.num_ranges())):
+        count = one.num_actions()
+        for index in range(max(numbers.start - start, 0), min(numbers.stop - start, count)):
+            reader.add(one.action_by_idx(index))
+        start += count
+    return reader.piece()
+
+
+def _pieces(path: Path, context: IContext, parts: Sequence[range]) -> Iterator[Piece]:
+    """Read a report whole, or where it has several parts each of them in a process of its own."""
+    if len(parts) > 1:
+        yield from read_apart(path, parts)
+    else:
+        yield from (_read_results(context, part) for part in parts)
+
+
+class _Whole:
+    """What is known of all results once their tables are handed on."""
+
+    def __init__(self) -> None:
+        self.identities: list[Identity] = []
+        self.devices: dict[str, Device] = {}
+        self._numbers: list[int] = []
+        self._durations: list[float | None] = []
+        self._notices: list[Notice] = []
+
+    def add(self, piece: Piece) -> None:
+        """Add the results that follow."""
+        self.identities += piece.identities
+        self.devices = {**{device.name: device for device in piece.devices}, **self.devices}
+        self._numbers += range(piece.first, piece.first + len(piece.identities))
+        self._durations += piece.durations
+        self._notices += piece.notices
+
+    def place(self, container: Container) -> None:
+        """Tell each result its process."""
+        processes = container.processes or (None,)
+        of = [processes[min(number, len(processes) - 1)] for number in self._numbers]
+        pairs = zip(self.identities, of, strict=True)
+        self.identities = [replace(one, process=process.label if process else None) for one, process in pairs]
+
+    def launches(self) -> pd.DataFrame:
+        """Return the table of launches, numbered as the results of the report."""
+        return number_launches(self.identities, self._durations).assign(launch=self._numbers)
+
+    def notices(self) -> list[Notice]:
+        """Return what is odd about them."""
+        names = list(self.devices)
+        several = f"the report has launches on {', '.join(names[:-1])} and {names[-1]}." if names[1:] else ""
+        return [*self._notices, *([Notice("several_devices", several)] if several else [])]
+
+
+def _joined(frames: Sequence[pd.DataFrame], columns: Mapping[str, str]) -> pd.DataFrame:
+    """Put tables below each other; words of a categorical column that only some have are words of all."""
+    if len(frames) <= 1:
+        return frames[0] if frames else table(columns)
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    return pd.DataFrame(
+        {
+            name: union_categoricals([frame[name] for frame in frames])
+            if kind == "category"
+            else pd.concat([frame[name] for frame in frames], ignore_index=True)
+            for name, kind in columns.items()
+        }
     )
 
 
@@ -104,26 +186,22 @@ def _load(path: Path) -> IContext:
         raise InputError(f"{path} cannot be read: {error}", "Copy it again, or open it in Nsight Compute.") from error
 
 
-def _actions(context: IContext, container: Container, path: Path) -> list[IAction]:
-    ranges = [context.range_by_idx(index) for index in range(context.num_ranges())]
-    actions = [one.action_by_idx(index) for one in ranges for index in range(one.num_actions())]
-    if actions:
-        return actions
+def _nothing_readable(path: Path, container: Container) -> InputError:
     if container.damage is not None:
-        raise InputError(
+        return InputError(
             f"{path}: {_readable(container, 0)}; {container.damage.message}", "Copy it again, or profile again."
         )
     if container.version != VERSION:
-        raise InputError(
+        return InputError(
             f"{path}: nothing is readable; it has container version {container.version}, and only {VERSION} is known",
             "A newer reader may read it: pip install --upgrade ncu-report",
         )
     if container.announced:
-        raise InputError(
+        return InputError(
             f"{path}: {_readable(container, 0)}; NVIDIA's reader returns none",
             "It may come from a newer ncu: pip install --upgrade ncu-report",
         )
-    raise InputError(
+    return InputError(
         f"{path} holds no results",
         "No kernel was profiled: check the filters (-k, --nvtx-include, --launch-count) it was made with.",
     )
@@ -158,137 +236,3 @@ def _unknown_stages(identities: list[Identity], stages: Mapping[str, Stage] | No
     if stages is not None:
         for stage in sorted({one.stage for one in identities if one.stage} - set(stages)):
             yield Notice("unknown_stage", f"the report has launches of stage {stage}, which is not registered here.")
-
-
-class _Reader:
-    """Collects the columns of all tables, one result after the other."""
-
-    def __init__(self, container: Container | None) -> None:
-        self._processes = None if container is None else container.processes
-        self.identities: list[Identity] = []
-        self.numbers: list[dict[str, float]] = []
-        self.metrics: dict[str, list[Any]] = {name: [] for name in METRIC_COLUMNS}
-        self.rules: dict[str, list[Any]] = {name: [] for name in RULE_COLUMNS}
-        self.instances = InstanceColumns()
-        self.device: Device | None = None
-        self.notices: list[Notice] = []
-
-    def add(self, action: IAction) -> None:
-        """Read one result."""
-        launch = len(self.identities)
-        numbers, words = self._read_metrics(launch, action)
-        if not numbers:
-            self.notices.append(Notice("hollow_result", f"result {launch} of the report has no values."))
-        self.identities.append(self._identity(launch, action, numbers))
-        self.numbers.append(numbers)
-        self._read_rules(launch, action)
-        self._see_device(device_from({**numbers, **words}))
-
-    def _read_metrics(self, launch: int, action: IAction) -> tuple[dict[str, float], dict[str, str]]:
-        numbers: dict[str, float] = {}
-        words: dict[str, str] = {}
-        names, values, texts, units = [], [], [], []
-        self.instances.start(launch, action)
-        by_name, add_instances = action.metric_by_name, self.instances.add
-        for name in action.metric_names():
-            metric = by_name(name)
-            unit, factor = base_unit(metric.unit())
-            value, text = _NAN, None
-            if metric.has_value():
-                if metric.kind() == metric.ValueKind_STRING:
-                    if text := metric.as_string() or None:
-                        words[name] = text
-                else:
-                    value = numbers[name] = metric.as_double() * factor
-            names.append(name)
-            values.append(value)
-            texts.append(text)
-            units.append(unit)
-            count = metric.num_instances()
-            if count:
-                add_instances(name, metric, count, factor)
-        columns = self.metrics
-        columns["launch"] += [launch] * len(names)
-        for column, found in (("metric", names), ("value", values), ("text", texts), ("unit", units)):
-            columns[column] += found
-        return numbers, words
-
-    def _identity(self, launch: int, action: IAction, numbers: Mapping[str, float]) -> Identity:
-        demangled = action.name(action.NameBase_DEMANGLED)
-        function = action.name(action.NameBase_FUNCTION)
-        mangled = action.name(action.NameBase_MANGLED)
-        kernel = demangled or mangled or function or "(unnamed)"
-
-        def size(what: str) -> tuple[int, int, int]:
-            x, y, z = (int(numbers.get(LAUNCH_IDENTITY[f"{what}_{axis}"], 0)) for axis in "xyz")
-            return x, y, z
-
-        def ordinal(what: str) -> str | None:
-            value = numbers.get(LAUNCH_IDENTITY[what])
-            return None if value is None else str(int(value))
-
-        process = self._processes[launch] if self._processes is not None else None
-        return Identity(
-            kernel=kernel,
-            function=function or kernel,
-            mangled=mangled or None,
-            grid=size("grid"),
-            block=size("block"),
-            stream=ordinal("stream"),
-            context=ordinal("context"),
-            process=None if process is None else process.label,
-            device=ordinal("device"),
-            nvtx=_nvtx_path(action),
-            workload=_workload(action),
-        )
-
-    def _read_rules(self, launch: int, action: IAction) -> None:
-        for result in action.rule_results_as_dicts():
-            message = result["rule_message"] or {}
-            speedup = result.get("speedup_estimation", {})
-            row = {
-                "launch": launch,
-                "section": result["section_identifier"],
-                "rule": result["rule_identifier"],
-                "kind": _RULE_KINDS.get(int(message.get("type", 0)), "none"),
-                "message": plain_message(message.get("message", "")),
-                "speedup_pct": speedup.get("speedup", _NAN),
-                "speedup_scope": _SPEEDUP_SCOPES.get(int(speedup.get("type", 0))),
-            }
-            for column, value in row.items():
-                self.rules[column].append(value)
-
-    def _see_device(self, device: Device | None) -> None:
-        if self.device is None:
-            self.device = device
-        elif device is not None and device.name != self.device.name:
-            notice = Notice("several_devices", f"the report has launches on {self.device.name} and {device.name}.")
-            if notice not in self.notices:
-                self.notices.append(notice)
-
-
-def _workload(action: IAction) -> str:
-    kind = action.workload_type()
-    for name, word in _WORKLOADS.items():
-        if kind == getattr(action, f"WorkloadType_{name}", None):
-            return word
-    return f"type {kind}"
-
-
-def _nvtx_path(action: IAction) -> tuple[str, ...]:
-    """Return the ranges around a result, outermost first, in ncu's own notation ``domain@range``."""
-    state = action.nvtx_state()
-    if state is None:
-        return ()
-    path: list[str] = []
-    for identifier in state.domains():
-        domain = state.domain_by_id(identifier)
-        name = domain.name()
-        prefix = "" if name in ("", "<default domain>") else f"{name}@"
-        path += [prefix + one for one in (*domain.push_pop_ranges(), *domain.start_end_ranges())]
-    return tuple(path)
-
-
-def plain_message(message: str) -> str:
-    """Return a rule's message with its links as plain text, the way ncu exports it."""
-    return _LINK.sub(lambda link: f"{link['words']} ({link['url']})" if link["url"] else link["text"], message)

@@ -35,6 +35,8 @@ from ncu_lab.store.encoding import decode, encode
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ncu_lab.store.tables import TableFile
+
 META = "run.json"
 BUILDS = "build.json"
 CHECKS = "checks.json"
@@ -101,49 +103,27 @@ class Store:
             ) from error
 
     def write(self, run: Run, report_file: Path | None = None) -> Path:
-        """Write a run into its directory; an interrupted write leaves nothing that looks like a run.
+        """Write a run into its directory; see :meth:`RunWriter.finish`."""
+        with self.writing() as writer:
+            return writer.finish(run, report_file)
 
-        Args:
-            run: The run; ``meta.id`` names its directory, and its checksums are computed here.
-            report_file: The raw report to keep beside the tables; None keeps none.
-
-        Returns:
-            The directory.
+    @contextmanager
+    def writing(self) -> Iterator[RunWriter]:
+        """Write a run part by part; unless it is finished, nothing is left of it.
 
         Raises:
             EnvironmentLacksError: When the store cannot be written.
-            UsageError: When the id is taken or is no name for a directory.
         """
-        target = self.path / run.meta.id
-        if not run.meta.id or Path(run.meta.id).name != run.meta.id or run.meta.id.startswith("."):
-            raise UsageError(f"{run.meta.id!r} is no name for a run", "Use letters, digits, dots and dashes.")
-        if target.exists():
-            raise UsageError(f"run {run.meta.id} exists in {self.path}", "Runs are never overwritten.")
         self.check_writable()
-        temporary = self.path / f".writing-{run.meta.id}-{secrets.token_hex(4)}"
+        temporary = self.path / f".writing-{secrets.token_hex(8)}"
+        writer = RunWriter(self.path, temporary)
         try:
             with self._writing():
                 temporary.mkdir()
-                checksums = self._write_files(run, report_file, temporary)
-                _write_json(temporary / META, encode(replace(run.meta, checksums=checksums)))
-                temporary.rename(target)
-        except BaseException:
+                yield writer
+        finally:
+            writer.close()
             shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        return target
-
-    def _write_files(self, run: Run, report_file: Path | None, folder: Path) -> dict[str, str]:
-        from ncu_lab.store.tables import write_table
-
-        for name, columns in TABLES.items():
-            (folder / f"{name}.parquet").write_bytes(write_table(getattr(run, name), columns))
-        # Where a cubin was cached means nothing elsewhere; its name does.
-        builds = [replace(build, cubin=Path(build.cubin.name)) for build in run.builds]
-        _write_json(folder / BUILDS, {"schema": SCHEMA, "builds": encode(builds)})
-        _write_json(folder / CHECKS, {"schema": SCHEMA, "checks": encode(run.checks)})
-        if report_file is not None:
-            shutil.copyfile(report_file, folder / REPORT)
-        return {file.name: _sha256(file) for file in sorted(folder.iterdir())}
 
     def read(self, run_id: str) -> Run:
         """Read a run; its tables are loaded when first asked for.
@@ -179,6 +159,62 @@ class Store:
             for entry in self.path.iterdir()
             if entry.is_dir() and (_RUN_ID.fullmatch(entry.name) or (entry / META).exists()) and entry.name[0] != "."
         )
+
+
+class RunWriter:
+    """A run being written beside its place: rows of its tables first, then everything else, then the renaming."""
+
+    def __init__(self, store: Path, folder: Path) -> None:
+        self._store = store
+        self._folder = folder
+        self._files: dict[str, TableFile] = {}
+
+    def append(self, tables: Mapping[str, pd.DataFrame]) -> None:
+        """Write rows of some tables, by their names in :data:`TABLES`."""
+        from ncu_lab.store.tables import TableFile
+
+        for name, frame in tables.items():
+            if name not in self._files:
+                self._files[name] = TableFile(self._folder / f"{name}.parquet", TABLES[name])
+            self._files[name].append(frame)
+
+    def finish(self, run: Run, report_file: Path | None = None) -> Path:
+        """Write the rest of a run and put it into its place; an interrupted write leaves nothing like a run.
+
+        Args:
+            run: The run; ``meta.id`` names its directory, its tables hold the rows not yet appended, and its checksums
+                are computed here.
+            report_file: The raw report to keep beside the tables; None keeps none.
+
+        Returns:
+            The directory.
+
+        Raises:
+            UsageError: When the id is taken or is no name for a directory.
+        """
+        target = self._store / run.meta.id
+        if not run.meta.id or Path(run.meta.id).name != run.meta.id or run.meta.id.startswith("."):
+            raise UsageError(f"{run.meta.id!r} is no name for a run", "Use letters, digits, dots and dashes.")
+        if target.exists():
+            raise UsageError(f"run {run.meta.id} exists in {self._store}", "Runs are never overwritten.")
+        rows = {name: getattr(run, name) for name in TABLES}
+        self.append({name: frame for name, frame in rows.items() if len(frame) or name not in self._files})
+        self.close()
+        # Where a cubin was cached means nothing elsewhere; its name does.
+        builds = [replace(build, cubin=Path(build.cubin.name)) for build in run.builds]
+        _write_json(self._folder / BUILDS, {"schema": SCHEMA, "builds": encode(builds)})
+        _write_json(self._folder / CHECKS, {"schema": SCHEMA, "checks": encode(run.checks)})
+        if report_file is not None:
+            shutil.copyfile(report_file, self._folder / REPORT)
+        checksums = {file.name: _sha256(file) for file in sorted(self._folder.iterdir())}
+        _write_json(self._folder / META, encode(replace(run.meta, checksums=checksums)))
+        self._folder.rename(target)
+        return target
+
+    def close(self) -> None:
+        """Close the files of tables."""
+        while self._files:
+            self._files.popitem()[1].close()
 
 
 class _StoredRun(Run):

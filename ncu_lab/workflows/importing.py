@@ -10,6 +10,7 @@ from pathlib import Path
 from ncu_lab import __version__
 from ncu_lab.model import ProgressEvent, Reporter, Run, silent
 from ncu_lab.parse.files import is_report, plain_file, read_any
+from ncu_lab.parse.report import Tables, read_report
 from ncu_lab.store import Store, run_label
 from ncu_lab.workflows.reading import run_of
 
@@ -40,10 +41,21 @@ def import_file(
     store = Store(store_dir)
     start = time.monotonic()
     report(ProgressEvent("import", path.name, "start"))
-    with plain_file(path) as plain:
-        store.check_writable()
+    with plain_file(path) as plain, store.writing() as writer:
         created = datetime.now(UTC)
-        draft = run_of(read_any(plain), "", created, name=name)
+        # A large report goes to the store as it is read, and is never in memory as a whole.
+        raw = plain if is_report(plain) else None
+        values = 0
+
+        def take(tables: Tables) -> None:
+            nonlocal values
+            if values:
+                report(ProgressEvent("import", path.name, "update", f"{values} values"))
+            values += len(tables["metrics"])
+            writer.append(tables)
+
+        parsed = read_any(plain) if raw is None else read_report(raw, take=take)
+        draft = run_of(parsed, "", created, name=name)
         label = name or (run_label(draft.meta.stages) if draft.meta.stages else path.name.split(".")[0])
         environment = replace(draft.meta.environment, ncu_lab=__version__)
         meta = replace(
@@ -53,8 +65,9 @@ def import_file(
             environment=environment,
             command=("ncu-lab", "import", path.name),
         )
-        store.write(replace(draft, meta=meta), plain if keep_report and is_report(plain) else None)
+        writer.finish(replace(draft, meta=meta), raw if keep_report else None)
+    values += len(draft.metrics)
     count = len(draft.launches)
-    words = f"{count} {'launch' if count == 1 else 'launches'}, {len(draft.metrics)} values → {meta.id}"
+    words = f"{count} {'launch' if count == 1 else 'launches'}, {values} values → {meta.id}"
     report(ProgressEvent("import", path.name, "done", words, seconds=time.monotonic() - start))
     return store.read(meta.id)

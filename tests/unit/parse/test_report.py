@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from report_blocks import of_processes, without_code, write_repeated
 
 from ncu_lab import metrics
 from ncu_lab.errors import InputError
 from ncu_lab.model import INSTANCE_COLUMNS, LAUNCH_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, ParsedReport
 from ncu_lab.parse.instances import InstanceColumns
-from ncu_lab.parse.report import plain_message, read_report
+from ncu_lab.parse.report import read_report
+from ncu_lab.parse.results import plain_message
 
 Golden = Callable[[str], Path]
 Parsed = Callable[[str], ParsedReport]
@@ -158,7 +158,7 @@ def test_trailing_bytes_lose_nothing(golden: Golden, tmp_path: Path) -> None:
 def test_nothing_readable_is_an_error(golden: Golden, tmp_path: Path) -> None:
     cut = tmp_path / "cut.ncu-rep"
     cut.write_bytes(golden("cupy-nvtx.ncu-rep").read_bytes()[:20_000])
-    with pytest.raises(InputError, match="cut.ncu-rep: no results; the last block is cut at byte 20000 "):
+    with pytest.raises(InputError, match=r"cut\.ncu-rep: no results; the last block is cut at byte 20000 "):
         read_report(cut)
 
 

@@ -1,0 +1,94 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from report_blocks import of_processes, write_repeated
+
+from ncu_lab.errors import InputError
+from ncu_lab.parse import pieces
+from ncu_lab.parse.report import read_report
+from ncu_lab.parse.results import Piece
+from ncu_lab.store import Store
+from ncu_lab.workflows.importing import import_file
+
+Golden = Callable[[str], Path]
+TABLES = ("launches", "metrics", "instances", "rules")
+
+
+@pytest.fixture
+def seven(golden: Golden, tmp_path: Path) -> Path:
+    """A report of seven results of two processes in turns."""
+    path = write_repeated(golden("cupy-nvtx.ncu-rep"), tmp_path / "seven.ncu-rep", 7, metrics=625)
+    path.write_bytes(of_processes(path.read_bytes(), [11, 22]))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "found"),
+    [
+        ([10] * 6, 6, [range(6)]),
+        ([20] * 5, 5, [range(3), range(3, 5)]),
+        ([100, 100, 1], 3, [range(1), range(1, 2), range(2, 3)]),  # a large one is alone, never left out
+        ([60, 1, 60], 3, [range(2), range(2, 3)]),
+        ([40], 3, [range(3)]),  # of the reader's other results the container tells nothing
+        ([], 0, [range(0)]),
+    ],
+)
+def test_pieces_hold_so_many_bytes(
+    sizes: list[int], count: int, found: list[range], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 61)
+    assert pieces.spans(sizes, count) == found
+
+
+def test_pieces_make_the_same_whole(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_report(seven)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200_000)  # three results of 61 KB
+    parts = read_report(seven)
+    for name in TABLES:
+        pd.testing.assert_frame_equal(getattr(parts, name), getattr(whole, name), check_categorical=False)
+    assert (parts.device, parts.environment, parts.session, parts.notices) == (
+        whole.device, whole.environment, whole.session, whole.notices,
+    )  # fmt: skip
+    assert parts.launches["process"].tolist() == ["python3.12 (11)", "python3.12 (22)"] * 3 + ["python3.12 (11)"]
+
+
+def test_a_large_report_is_stored_as_it_is_read(seven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200_000)
+    stored = Store(tmp_path / "store").read(import_file(seven, tmp_path / "store").meta.id)
+    whole = read_report(seven)
+    for name in TABLES:
+        pd.testing.assert_frame_equal(
+            getattr(stored, name), getattr(whole, name), check_categorical=False, check_names=False
+        )
+
+
+def test_a_result_that_crashes_the_reader_is_lost_alone(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = pieces._read_part
+
+    def crashing(path: Path, part: range, target: Path) -> Piece | None:
+        return None if 4 in part else read(path, part, target)
+
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200_000)
+    monkeypatch.setattr(pieces, "_read_part", crashing)
+    report = read_report(seven)
+    assert report.launches["launch"].tolist() == [0, 1, 2, 3, 5, 6]
+    assert report.launches["process"].tolist()[3:5] == ["python3.12 (22)", "python3.12 (22)"]
+    assert sorted(report.metrics["launch"].unique()) == [0, 1, 2, 3, 5, 6]
+    assert [notice.message for notice in report.notices] == [
+        "result 4 of the report is lost: NVIDIA's reader crashes on it."
+    ]
+
+
+def test_a_report_whose_every_result_crashes_the_reader(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200_000)
+    monkeypatch.setattr(pieces, "_read_part", lambda *_: None)
+    with pytest.raises(InputError, match="no results"):
+        read_report(seven)
+
+
+def test_a_crash_of_the_child_is_told_from_a_refusal(tmp_path: Path) -> None:
+    missing = tmp_path / "nope.ncu-rep"
+    with pytest.raises(InputError, match="cannot be read: "):
+        list(pieces.read_apart(missing, [range(1), range(1, 2)]))
