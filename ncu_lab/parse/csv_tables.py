@@ -38,7 +38,8 @@ class Table:
     @property
     def least(self) -> int:
         """The fewest cells of a row; on the details page only rows of rules have those of rules."""
-        return self.at["Metric Value"] + 1 if "Metric Value" in self.at else len(self.header)
+        shorter = self.is_details and "Metric Value" in self.at
+        return self.at["Metric Value"] + 1 if shorter else len(self.header)
 
     def cell(self, row: Sequence[str], column: str) -> str:
         """Return the cell of a column, empty where the table or the row lacks it."""
@@ -127,10 +128,11 @@ def _take(table: Table, lines: Sequence[str], at: int) -> int:
 
 def _record(table: Table, lines: Sequence[str], at: int) -> tuple[str, int]:
     """Join lines until the quotes are balanced, as a message may hold line breaks; return also how many they are."""
-    record, last = lines[at], at
-    while record.count('"') % 2 and last + 1 < min(len(lines), at + _MOST_LINES):
+    last = at
+    odd = lines[at].count('"') % 2
+    while odd and last + 1 < min(len(lines), at + _MOST_LINES):
         if table.row_start.match(lines[last + 1]):
             break  # the next row: this one is cut
         last += 1
-        record += "\n" + lines[last]
-    return record, last + 1 - at
+        odd ^= lines[last].count('"') % 2
+    return "\n".join(lines[at : last + 1]), last + 1 - at

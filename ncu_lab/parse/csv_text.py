@@ -32,7 +32,10 @@ def read_lines(path: Path) -> tuple[list[str], tuple[Notice, ...]]:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         if b"\0" in data and encoding == "utf-8":
-            raise InputError(f"{path} is neither a report nor text: byte {error.start} is not {encoding}") from error
+            raise InputError(
+                f"{path} is neither a report nor text: byte {error.start} is not {encoding}",
+                "Give a .ncu-rep, a .ncu-repz or a CSV export.",
+            ) from error
         text = data.decode(encoding, errors="replace")
         notices = (Notice("csv_encoding", f"byte {error.start} and perhaps others are not {encoding}: shown as �."),)
     # str.splitlines would also split at form feeds and the like, which quoted cells may hold.

@@ -1,8 +1,13 @@
-"""Any file of measurements: what it is is told from its content, whatever it is called."""
+"""Any file of measurements: what it is is told from its content, whatever it is called.
+
+Files come from anywhere. Only regular ones are opened, what is compressed may not grow without bounds, and whatever a
+damaged report or export makes a reader stumble over ends as an :class:`~ncu_lab.errors.InputError` that names the file.
+"""
 
 from __future__ import annotations
 
-import shutil
+import os
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +17,18 @@ from ncu_lab.errors import InputError, NcuLabError
 from ncu_lab.model import ParsedReport, Stage
 from ncu_lab.parse.container import MAGIC
 
+MAX_RATIO = 250
+"""How many times its size a compressed file may hold; reports and exports hold 5 to 65 times."""
+
+FREE_BYTES = 256 << 20
+"""What a compressed file may hold whatever its size: in so little no harm is done."""
+
+MAX_UNPACKED_BYTES = 4 << 30
+"""What a compressed file may hold at most."""
+
+MAX_TEXT_BYTES = 512 << 20
+"""The largest export that is read: it takes some ten times as much memory."""
+
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _FOREIGN = {
     b"SQLite format 3\0": "an SQLite database (an Nsight Systems export?)",
@@ -19,6 +36,15 @@ _FOREIGN = {
     b"PAR1": "a Parquet file",
     b"\x7fELF": "an ELF binary",
 }
+_SPECIAL = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_PIECE = 1 << 20
+_GIVE = "Give a .ncu-rep, a .ncu-repz or a CSV export."
 
 
 @contextmanager
@@ -26,16 +52,20 @@ def plain_file(path: Path) -> Iterator[Path]:
     """Give the file itself, or, while the context lasts, what it holds when it is compressed (gzip or zstd).
 
     Raises:
-        InputError: When the file is not there, cannot be read, or its compressed stream is broken.
+        InputError: When the file is not there, is no regular file, cannot be read, its compressed stream is broken, or
+            holds more than :data:`MAX_RATIO` times the file's size or than :data:`MAX_UNPACKED_BYTES`.
     """
     magic = _magic(path)
     kind = next((name for start, name in _COMPRESSED.items() if magic.startswith(start)), None)
-    if kind is None:
+    if kind is None and _is_text(str(path)):
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
-        plain = Path(folder) / path.stem
-        _decompress(path, plain, kind)
+        plain = Path(folder) / (path.stem if _is_text(path.stem) else "file")
+        if kind is None:
+            plain.symlink_to(path.absolute())  # NVIDIA's reader takes only names that are UTF-8
+        else:
+            _decompress(path, plain, kind)
         try:
             yield plain
         except NcuLabError as error:
@@ -58,37 +88,117 @@ def read_any(path: Path, *, stages: Mapping[str, Stage] | None = None) -> Parsed
         stages: See :func:`ncu_lab.parse.report.read_report`.
 
     Raises:
-        InputError: When the file is not there or is none of these.
+        InputError: When the file is not there, is none of these, or is too damaged to be read.
     """
     with plain_file(path) as plain:
         if is_report(plain):
             from ncu_lab.parse.report import read_report
 
-            return read_report(plain, stages=stages)
-        magic = _magic(plain)
-        for start, what in _FOREIGN.items():
-            if magic.startswith(start):
-                raise InputError(f"{path} is {what}, not a report", "Give a .ncu-rep, a .ncu-repz or a CSV export.")
+            with damage_told(path):
+                return read_report(plain, stages=stages)
+        _refuse_foreign(plain, path)
         from ncu_lab.parse.csv_page import read_csv
 
-        return read_csv(plain)
+        with damage_told(path):
+            return read_csv(plain)
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Tell as an :class:`InputError` whatever reading a file raises; with --debug its cause is shown.
+
+    Damage that no reader foresaw shows as any exception: NVIDIA's reader returns names that it then does not know,
+    nothing where there should be an object, and text that is none.
+    """
+    try:
+        yield
+    except (NcuLabError, OSError):
+        raise
+    except MemoryError as error:
+        raise InputError(f"{path} needs more memory than there is", "Read it on a larger machine.") from error
+    except Exception as error:  # see above: any of them means that the file cannot be read
+        told = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{path} is damaged, and cannot be read ({told})", "Copy it again, or profile again."
+        ) from error
+
+
+def refuse_special(path: Path) -> None:
+    """Refuse what is no regular file, without opening it.
+
+    Raises:
+        InputError: When it is not there, or is a folder, a pipe, a device …
+    """
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+    except FileNotFoundError:
+        if path.is_symlink():
+            target = os.readlink(path)
+            raise InputError(f"{path} is a link to {target}, which is not there", "Check the path.") from None
+        raise InputError(f"there is no file {path}", "Check the path.") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    if kind in _SPECIAL:
+        raise InputError(f"{path} is {_SPECIAL[kind]}, not a file", _GIVE)
 
 
 def _magic(path: Path) -> bytes:
+    """Return the first bytes of a regular file."""
+    refuse_special(path)
     try:
         with path.open("rb") as file:
             return file.read(16)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}", "Check the path.") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", "Check the path and its permissions.") from error
+        raise _unreadable(path, error) from error
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is text: those of files may hold any bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InputError(f"{path} cannot be read: {reason}", "Check the path and its permissions.")
+
+
+def _refuse_foreign(plain: Path, path: Path) -> None:
+    """Refuse what is neither a report nor text before all of it is read."""
+    magic = _magic(plain)
+    for start, what in _FOREIGN.items():
+        if magic.startswith(start):
+            raise InputError(f"{path} is {what}, not a report", _GIVE)
+    if any(magic.startswith(start) for start in _COMPRESSED):
+        raise InputError(f"{path} is compressed more than once", "Unpack it until one compression is left.")
+    size = plain.stat().st_size
+    if magic and not magic.strip(b"\0"):
+        raise InputError(f"{path} is neither a report nor text: it begins with zeros ({size} bytes)", _GIVE)
+    if size > MAX_TEXT_BYTES:
+        raise InputError(
+            f"{path} is larger than an export may be ({size >> 20} of {MAX_TEXT_BYTES >> 20} MiB)",
+            "Import the .ncu-rep instead, or export fewer launches.",
+        )
 
 
 def _decompress(path: Path, plain: Path, kind: str) -> None:
     import pyarrow as pa
 
+    packed = path.stat().st_size
+    limit = min(MAX_UNPACKED_BYTES, max(FREE_BYTES, MAX_RATIO * packed))
+    unpacked = 0
     try:
         with pa.input_stream(str(path), compression=kind) as source, plain.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
+            while piece := source.read(_PIECE):
+                unpacked += len(piece)
+                if unpacked > limit:
+                    raise InputError(
+                        f"{path} holds more than {limit >> 20} MiB in {packed} bytes of {kind}: it is not unpacked",
+                        "Reports and exports hold 5 to 65 times their size; unpack it yourself if you trust it.",
+                    )
+                target.write(piece)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} is a broken {kind} stream: {error}", "Copy it again.") from error

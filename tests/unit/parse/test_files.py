@@ -59,5 +59,5 @@ def test_other_files_are_refused(content: bytes, says: str, tmp_path: Path) -> N
 def test_absent_files_and_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
         read_any(tmp_path / "nope")
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match="is a folder, not a file"):
         read_any(tmp_path)
