@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ncu_lab.errors import InputError
-from ncu_lab.metrics import DETAILS_LABELS, DEVICE_PREFIX, LAUNCH_IDENTITY, METRICS, source_metric
+from ncu_lab.metrics import DETAILS_LABELS, DEVICE_PREFIX, LAUNCH_IDENTITY, METRICS, source_metric, stall_metric
 from ncu_lab.model import INSTANCE_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, ParsedReport, table
 from ncu_lab.parse.csv_tables import Table, Tables
 from ncu_lab.parse.identity import Identity, device_from, launches_table, short_name
@@ -29,10 +29,10 @@ _TELLING = frozenset({*LAUNCH_IDENTITY.values(), *METRICS["duration_ns"].counter
 _RULE_KINDS = {"OPT": "optimization", "WRN": "warning", "INF": "ok", "ERR": "error"}
 
 _SOURCE_SECTION = "Source Counters"  # --print-details all calls its metrics as the source page does
-_NAMED = re.compile(r"\((\w+__[\w.]+)\)$")  # labels that end with the metric they are of
+_STALL_CHART = "Warp State (All Cycles)"  # its bars are stall reasons: "Stall Long Scoreboard", "Selected"
+_NAMED = re.compile(r"\(([a-z0-9]{1,30}__[\w.]{1,200})\)$")  # labels that end with the metric they are of
 
 _NAN = float("nan")
-_WITH_INSTANCES = re.compile(r"(?P<value>[^(]*?)\s*\((?P<instances>[^()]*)\)")
 _NUMERIC = re.compile(r"[-+\d.,eE]+")
 _DIMENSIONS = re.compile(r"\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+)\s*[,x]\s*(\d+)\s*[,x]\s*(\d+)")
 _CAPABILITY = re.compile(r"(\d+)\.(\d+)")
@@ -111,10 +111,10 @@ def _add_details(one: Table, launches: _Launches) -> None:
 
 def _split_instances(cell: str) -> tuple[str, list[str]]:
     """Split ``12 (3; 4; 5)``, as ``--print-metric-instances values`` prints, into the value and its instances."""
-    match = _WITH_INSTANCES.fullmatch(cell) if cell.endswith(")") else None
-    if match is None:
+    if not cell.endswith(")") or cell.count("(") != 1 or cell.count(")") != 1:
         return cell, []
-    value, instances = match["value"], match["instances"].split("; ")
+    value, _, rest = cell.partition("(")
+    value, instances = value.rstrip(), rest[:-1].split("; ")
     listed = all(is_missing(one) or _NUMERIC.fullmatch(one) for one in instances) or instances == [value]
     return (value, instances) if listed else (cell, [])
 
@@ -128,6 +128,8 @@ def _metric_name(one: Table, row: Sequence[str]) -> str:
         return label
     if section == _SOURCE_SECTION and not source_metric(label).endswith(label):
         return source_metric(label)
+    if item == _STALL_CHART:
+        return stall_metric(label.removeprefix("Stall ").lower().replace(" ", "_"))
     known = None if item else DETAILS_LABELS.get(section, {}).get(label)
     return known or "/".join(part for part in (section, item, label) if part)
 
@@ -250,7 +252,7 @@ def _identity(one: Table, row: Sequence[str]) -> Identity:
 
 def _dimensions(cell: str) -> tuple[int, int, int]:
     """Return a size (x, y, z); zeros where the export does not tell."""
-    match = _DIMENSIONS.search(cell)
+    match = _DIMENSIONS.fullmatch(cell.strip())
     if match is None:
         return 0, 0, 0
     x, y, z = (int(number) for number in match.groups() if number is not None)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_lab.errors import InputError
-from ncu_lab.model import ParsedReport
+from ncu_lab.model import Notice, ParsedReport
 from ncu_lab.parse.csv_launches import read_launches
 from ncu_lab.parse.csv_session import is_session, read_session
 from ncu_lab.parse.csv_source import is_source, read_source
@@ -22,6 +22,18 @@ _EXPORT = "Export it again: ncu --import REPORT --csv --page raw"
 _CAUSES = ("==ERROR==", "No kernels were profiled")
 
 
+class NothingExportedError(InputError):
+    """An export that holds only what ncu complained of.
+
+    Attributes:
+        said: All that ncu, and the program, printed instead.
+    """
+
+    def __init__(self, message: str, hint: str, said: str) -> None:
+        super().__init__(message, hint)
+        self.said = said
+
+
 def read_csv(path: Path) -> ParsedReport:
     """Read a CSV export of the raw, details, source or session page.
 
@@ -29,6 +41,7 @@ def read_csv(path: Path) -> ParsedReport:
     has no launches, only the device and the environment.
 
     Raises:
+        NothingExportedError: When it holds nothing but what ncu complained of.
         InputError: When the file is none of these, holds no results, or its number format cannot be told.
     """
     lines, notices = read_lines(path)
@@ -40,11 +53,18 @@ def _read(lines: Sequence[str], path: Path) -> ParsedReport:
     found = find_tables(lines)
     cause = next((line.strip() for line in lines if any(mark in line for mark in _CAUSES)), None)
     if any(one.rows for one in found.tables) or (found.tables and cause is None):
-        return read_launches(found, path)
+        return _with_cause(read_launches(found, path), cause)
     if is_source(lines):
         return read_source(lines, path)
     if is_session(lines):
         return read_session(lines, path)
     if cause is not None:
-        raise InputError(f"{path} holds no results; ncu said: {cause}", "Profile again.")
+        raise NothingExportedError(f"{path} holds no results; ncu said: {cause}", "Profile again.", "\n".join(lines))
     raise InputError(f"{path} is no CSV export of ncu: no header with the columns ID and Kernel Name", _EXPORT)
+
+
+def _with_cause(parsed: ParsedReport, cause: str | None) -> ParsedReport:
+    """Keep what ncu said went wrong beside the launches it could profile."""
+    if cause is None:
+        return parsed
+    return replace(parsed, notices=(*parsed.notices, Notice("ncu_error", f"ncu said: {cause}")))

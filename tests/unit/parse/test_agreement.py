@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from printed import SCALES, cells_of, compare, compare_source, values
 
+from ncu_lab.metrics import STALL_ORDER, stall_reason
 from ncu_lab.model import ParsedReport
 
 Golden = Callable[[str], Path]
@@ -157,6 +158,8 @@ def test_details_all_holds_what_details_holds(parsed: Parsed) -> None:
     wrong = [(key, value, report.get(key)) for key, value in body if not near(value, report.get(key))]
     assert wrong == []
     assert len(body) > 5_000
+    stalls = {name for (launch, name), _ in body if launch == 0 and stall_reason(name)}
+    assert {stall_reason(name) for name in stalls} >= set(STALL_ORDER)
     codes = [notice.code for notice in parsed("ladder-full.details.all.csv").notices]
     assert codes == ["csv_noise"]  # a table of GPUs and their NUMA nodes in every launch
 

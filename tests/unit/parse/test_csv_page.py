@@ -201,3 +201,52 @@ def test_binary_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"ab\xff\x00")
     with pytest.raises(InputError, match="byte 2 is not utf-8"):
         read_csv(path)
+
+
+def test_an_old_export_of_twelve_columns(written: Written) -> None:
+    header = (
+        '"ID","Process ID","Process Name","Host Name","Kernel Name","Kernel Time","Context","Stream","Section Name",'
+        '"Metric Name","Metric Unit","Metric Value"\n'
+    )
+    row = (
+        '"{}","7","a.out","h","f(int)","2020-Mar-03 10:11:{}","1","7","GPU Speed Of Light","Duration","usecond","2.5"\n'
+    )
+    report = read_csv(written("==PROF== x\n" + header + row.format(0, 12) + row.format(0, 13) + row.format(1, 14)))
+    assert report.launches["execution"].tolist() == [0, 1, 2]  # told apart by their time, though two have one ID
+    assert [(value, unit) for value, unit in report.metrics[["value", "unit"]].to_numpy()] == [(2500.0, "ns")] * 3
+    assert report.device is None
+
+
+def test_sizes_come_from_metrics_where_there_are_no_columns(written: Written) -> None:
+    names = [f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz"]
+    head = '"ID","Kernel Name",' + ",".join(f'"{name}"' for name in names) + "\n"
+    report = read_csv(written(head + '"",""' + ',""' * 6 + '\n"0","f","16","2","1","128","1","1"\n'))
+    launch = report.launches.iloc[0]
+    assert [launch[f"grid_{axis}"] for axis in "xyz"] == [16, 2, 1]
+    assert [launch[f"block_{axis}"] for axis in "xyz"] == [128, 1, 1]
+
+
+def test_what_ncu_said_went_wrong_is_kept_beside_the_launches(written: Written) -> None:
+    report = read_csv(written(RAW + "==ERROR== The application returned an error code (11).\n"))
+    assert len(report.launches) == 2
+    told = {notice.code: notice.message for notice in report.notices}
+    assert "error code (11)" in told["ncu_error"]
+
+
+def test_values_without_a_row_of_units_are_told(written: Written) -> None:
+    header, _, *rows = RAW.splitlines()
+    report = read_csv(written("\n".join([header, *rows])))
+    assert [notice.code for notice in report.notices] == ["csv_no_units"]
+    assert report.metrics["value"].tolist()[0] == 1234.5
+
+
+@pytest.mark.parametrize(
+    "cell", ["(" * 50_000 + ")", " " * 200_000 + ")", "1" * 200_000, "_" * 200_000, "x(" + "1; " * 60_000]
+)
+def test_hostile_cells_take_no_time(cell: str, written: Written) -> None:
+    text = (
+        DETAILS
+        + IDENTITY.replace("(1, 1, 1)", cell)
+        + f'"{cell}","{cell}","","{cell}","{cell}","","{cell}","","{cell}"\n'
+    )
+    assert len(read_csv(written(text)).launches) == 1
