@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_lab.errors import InputError, NcuLabError
 from ncu_lab.model import ParsedReport, Stage
 from ncu_lab.parse.container import MAGIC
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_RATIO = 250
 """How many times its size a compressed file may hold; reports and exports hold 5 to 65 times."""
@@ -80,12 +84,18 @@ def is_report(path: Path) -> bool:
     return _magic(path).startswith(MAGIC)
 
 
-def read_any(path: Path, *, stages: Mapping[str, Stage] | None = None) -> ParsedReport:
+def read_any(
+    path: Path,
+    *,
+    stages: Mapping[str, Stage] | None = None,
+    take: Callable[[Mapping[str, pd.DataFrame]], None] | None = None,
+) -> ParsedReport:
     """Read a report or a CSV export, plain or compressed.
 
     Args:
         path: The file.
         stages: See :func:`ncu_lab.parse.report.read_report`.
+        take: Likewise; an export is never handed on in parts.
 
     Raises:
         InputError: When the file is not there, is none of these, or is too damaged to be read.
@@ -95,7 +105,7 @@ def read_any(path: Path, *, stages: Mapping[str, Stage] | None = None) -> Parsed
             from ncu_lab.parse.report import read_report
 
             with damage_told(path):
-                return read_report(plain, stages=stages)
+                return read_report(plain, stages=stages, take=take)
         _refuse_foreign(plain, path)
         from ncu_lab.parse.csv_page import read_csv
 

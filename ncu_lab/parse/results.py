@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncu_lab.metrics import LAUNCH_IDENTITY, METRICS
+from ncu_lab.metrics import FIXED_UNITS, LAUNCH_IDENTITY, METRICS
 from ncu_lab.model import METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, table
 from ncu_lab.parse.identity import Identity, device_from
 from ncu_lab.parse.instances import InstanceColumns
@@ -112,9 +112,16 @@ class ResultReader:
         names, values, texts, units = [], [], [], []
         self._instances.start(launch, action)
         by_name, add_instances = action.metric_by_name, self._instances.add
+        garbled = 0
         for name in action.metric_names():
-            metric = by_name(name)
-            unit, factor = base_unit(metric.unit())
+            try:
+                metric = by_name(name)
+            except TypeError:  # bytes that are no text
+                metric = None
+            if metric is None:  # the reader lists names of a damaged report that it does not find then
+                garbled += 1
+                continue
+            unit, factor = base_unit(FIXED_UNITS.get(name) or metric.unit())
             value, text = _NAN, None
             if metric.has_value():
                 if metric.kind() == metric.ValueKind_STRING:
@@ -129,6 +136,9 @@ class ResultReader:
             count = metric.num_instances()
             if count:
                 add_instances(name, metric, count, factor)
+        if garbled:
+            lost = "1 metric is lost" if garbled == 1 else f"{garbled} metrics are lost"
+            self._notices.append(Notice("lost_metrics", f"{lost} of result {launch}: the report is damaged there."))
         columns = self._metrics
         columns["launch"] += [launch] * len(names)
         for column, found in (("metric", names), ("value", values), ("text", texts), ("unit", units)):

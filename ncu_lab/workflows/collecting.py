@@ -28,6 +28,7 @@ from ncu_lab.collect.log import KernelProgress, parse_log
 from ncu_lab.collect.ncu import Ncu, NcuOutcome, known_sections, known_sets, run_ncu
 from ncu_lab.errors import InputError, NcuLabError, UsageError
 from ncu_lab.model import Notice, ParsedReport, ProgressEvent, Reporter, silent
+from ncu_lab.parse.files import damage_told
 from ncu_lab.parse.report import read_report
 
 RETRIES = 2
@@ -35,8 +36,8 @@ RETRY_DELAY_S = 5.0
 """Counters held by another tool are often free again shortly after: DCGM samples in bursts."""
 
 _PLACEHOLDER = Path("…")
-_LOSSES = ("damaged", "lost_results")
-"""Notices of the report reader that mean results are gone."""
+_LOSSES = ("damaged", "lost_results", "lost_metrics")
+"""Notices of the report reader that mean results, or some of their metrics, are gone."""
 
 _EXPECTED_WARNINGS = ("Note: Running with unmodified GPU clocks", "Unable to access the following", "No kernels were")
 """What ncu says of every run here: the run records its clock control, and what is not collected shows as missing."""
@@ -192,7 +193,8 @@ def _read_back(job: Job, path: Path, outcome: NcuOutcome) -> Collected:
     if not path.exists():
         raise CollectionError(_no_report(job, outcome), outcome.output)
     try:
-        parsed = read_report(path)
+        with damage_told(path):
+            parsed = read_report(path)
     except InputError as error:
         empty = not log.kernels and outcome.exit_code == 0
         known = _no_report(job, outcome) if empty else find_cause(outcome.log, outcome.output)

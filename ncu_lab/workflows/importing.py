@@ -10,9 +10,9 @@ from pathlib import Path
 from ncu_lab import __version__
 from ncu_lab.model import ProgressEvent, Reporter, Run, silent
 from ncu_lab.parse.files import is_report, plain_file, read_any
-from ncu_lab.parse.report import Tables, read_report
+from ncu_lab.parse.report import Tables
 from ncu_lab.store import Store, run_label
-from ncu_lab.workflows.reading import run_of
+from ncu_lab.workflows.reading import complaints_explained, run_of
 
 
 def import_file(
@@ -54,7 +54,8 @@ def import_file(
             values += len(tables["metrics"])
             writer.append(tables)
 
-        parsed = read_any(plain) if raw is None else read_report(raw, take=take)
+        with complaints_explained():
+            parsed = read_any(plain, take=take)
         draft = run_of(parsed, "", created, name=name)
         label = name or (run_label(draft.meta.stages) if draft.meta.stages else path.name.split(".")[0])
         environment = replace(draft.meta.environment, ncu_lab=__version__)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ncu_lab.collect.failures import find_cause
 from ncu_lab.errors import InputError
 from ncu_lab.model import TIMING_COLUMNS, Notice, ParsedReport, Run, RunMeta, table
+from ncu_lab.parse.csv_page import NothingExportedError
 from ncu_lab.parse.files import read_any
 from ncu_lab.parse.redaction import redact
 from ncu_lab.store import Store
@@ -35,7 +38,26 @@ def read_file(path: Path) -> Run:
     if path.is_dir():
         return read_directory(path)
     created = datetime.fromtimestamp(path.stat().st_mtime, UTC) if path.exists() else datetime.now(UTC)
-    return run_of(read_any(path), path.name, created, name=path.name)
+    with complaints_explained():
+        parsed = read_any(path)
+    return run_of(parsed, path.name, created, name=path.name)
+
+
+@contextmanager
+def complaints_explained() -> Iterator[None]:
+    """Say of an export that holds only what ncu complained of what that means, and what to do.
+
+    Raises:
+        InputError: With the cause that :mod:`ncu_lab.collect.causes` knows.
+    """
+    try:
+        yield
+    except NothingExportedError as error:
+        failure = find_cause(error.said)
+        if failure is not None and failure.code != "unknown":
+            message = f"{error.message.partition('; ncu said')[0]}: {failure.error.message}"
+            raise InputError(message, failure.error.hint) from error
+        raise
 
 
 def run_of(parsed: ParsedReport, run_id: str, created: datetime, *, name: str | None) -> Run:

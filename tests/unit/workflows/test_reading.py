@@ -18,13 +18,14 @@ from ncu_lab.model import (
     table,
 )
 from ncu_lab.store import Store
-from ncu_lab.workflows.reading import open_run
+from ncu_lab.workflows.reading import open_run, read_file
 
 NAIVE, TILED, FAILED = (
     "20261130T000000-naive-aaaaaaa-0001",
     "20261130T010000-2d-bbbbbbb-0002",
     "20261130T020000-2d-bb-0003",
 )
+DATA = Path(__file__).parents[2] / "data" / "ncu"
 RAW = Path(__file__).parents[2] / "data" / "golden" / "cupy-nvtx.raw.csv.gz"
 
 
@@ -120,3 +121,37 @@ def test_git_revisions(store: Path) -> None:
     assert open_run(f"rev:{first[:8]}", store).meta.id == clean
     with pytest.raises(InputError, match=r'"main" is commit .* has no run'):
         open_run("main", store)
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "hint"),
+    [
+        ("import-missing", "holds no results: ncu found no report none.ncu-rep", "Check the path"),
+        ("import-not-a-report", "holds no results: ladder.cu is not a report of ncu", "Give ncu --import"),
+        (
+            "import-truncated",
+            "ncu cannot load the report trunc.ncu-rep: it is damaged, or of another",
+            "ncu-lab import",
+        ),
+        ("no-permission", "ERR_NVGPUCTRPERM: this user may not read", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("no-app", "there is no program ./nosuchapp", "after the two dashes"),
+        ("app-exit3", "the program ended with exit code 3", "Run it without ncu"),
+        ("new-words", "ncu said: ==ERROR== An error was reported by the driver", "Profile again."),
+        ("no-kernel", "ncu said: ==WARNING== No kernels were profiled.", "Profile again."),
+    ],
+)
+def test_what_ncu_printed_instead_of_an_export_is_explained(name: str, says: str, hint: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.csv"
+    path.write_text((DATA / f"{name}.txt").read_text())
+    with pytest.raises(InputError) as caught:
+        read_file(path)
+    assert caught.value.exit_code == 3
+    assert caught.value.message.startswith(f"{path} holds no results")
+    assert says in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_an_export_amid_ncus_messages_is_read() -> None:
+    run = read_file(DATA / "csv-while-profiling.txt")
+    assert set(run.launches["device"]) == {"0"}
+    assert any(notice.code == "csv_noise" for notice in run.meta.warnings)
