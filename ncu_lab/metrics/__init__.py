@@ -17,7 +17,7 @@ from ncu_lab.metrics.catalogue import (
     read_all,
 )
 from ncu_lab.metrics.labels import DETAILS_LABELS
-from ncu_lab.metrics.names import DEVICE_PREFIX, LAUNCH_IDENTITY, is_time_line
+from ncu_lab.metrics.names import DEVICE_PREFIX, LAUNCH_IDENTITY, fixed_unit, is_time_line
 from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading
 from ncu_lab.metrics.source_columns import SOURCE_WORDS, source_metric
 from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_metric, stall_reason
@@ -42,6 +42,7 @@ __all__ = [
     "Lookup",
     "Metric",
     "Reading",
+    "fixed_unit",
     "is_time_line",
     "read",
     "read_all",

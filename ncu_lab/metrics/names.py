@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ncu_lab.metrics.quantity import Counter, counter
 
@@ -22,6 +23,24 @@ LAUNCH_IDENTITY: Mapping[str, str] = {
 
 DEVICE_PREFIX = "device__attribute_"
 """What the metrics that describe the GPU begin with; they are the same in every launch of one device."""
+
+_FIXED_UNITS = (
+    (re.compile(r"breakdown:.*\.pct_of_peak_sustained_\w+"), "%"),
+    (re.compile(r"derived__sm(?:sp)?__sass_thread_inst_executed_op_\w+_pred_on_x\d"), "thread"),
+    (re.compile(r"derived__memory_l2_theoretical_sectors_global_excessive"), "sector"),
+    (re.compile(r"sass__inst_executed_register_spilling_mem_\w+"), "inst"),
+)
+
+
+@lru_cache(maxsize=8192)
+def fixed_unit(metric: str) -> str | None:
+    """Return the unit of a metric whose own says nothing, None for all others.
+
+    Of these NVIDIA's reader tells now this, now that, by what else the process has read before (``byte`` or ``%``,
+    ``inst`` or ``thread``); their values stay the same.
+    """
+    return next((unit for pattern, unit in _FIXED_UNITS if pattern.fullmatch(metric)), None)
+
 
 _TIME_LINE = re.compile(r"pmsampling:|(?:\w+\.)?Triage[A-Z]\w*\.|profiler__(?:timestamp_|pmsampler_)")
 

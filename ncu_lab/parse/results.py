@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncu_lab.metrics import FIXED_UNITS, LAUNCH_IDENTITY, METRICS
+from ncu_lab.metrics import LAUNCH_IDENTITY, METRICS, fixed_unit
 from ncu_lab.model import METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, table
 from ncu_lab.parse.identity import Identity, device_from
 from ncu_lab.parse.instances import InstanceColumns
@@ -121,7 +121,7 @@ class ResultReader:
             if metric is None:  # the reader lists names of a damaged report that it does not find then
                 garbled += 1
                 continue
-            unit, factor = base_unit(FIXED_UNITS.get(name) or metric.unit())
+            unit, factor = base_unit(fixed_unit(name) or metric.unit())
             value, text = _NAN, None
             if metric.has_value():
                 if metric.kind() == metric.ValueKind_STRING:

@@ -143,3 +143,19 @@ def test_stalls_are_in_stacking_order_and_add_up(exported, readings):
 def test_keys_are_unique_and_sections_known():
     assert len(metrics.METRICS) == len(metrics.CATALOGUE)
     assert {metric.section for metric in metrics.CATALOGUE} <= set(metrics.TARGETED_SECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit"),
+    [
+        ("breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed", "%"),
+        ("derived__sm__sass_thread_inst_executed_op_ffma_pred_on_x2", "thread"),
+        ("derived__smsp__sass_thread_inst_executed_op_hfma_pred_on_x4", "thread"),
+        ("derived__memory_l2_theoretical_sectors_global_excessive", "sector"),
+        ("sass__inst_executed_register_spilling_mem_local", "inst"),
+        ("sm__throughput.avg.pct_of_peak_sustained_elapsed", None),
+        ("dram__bytes_read.sum", None),
+    ],
+)
+def test_units_that_the_reader_tells_now_so_now_so(metric, unit):
+    assert metrics.fixed_unit(metric) == unit
