@@ -45,6 +45,18 @@ class InputError(NcuLabError):
     exit_code = Exit.BAD_INPUT
 
 
+class NothingExportedError(InputError):
+    """An export that holds only what ncu complained of.
+
+    Attributes:
+        said: All that ncu, and the program, printed instead.
+    """
+
+    def __init__(self, message: str, hint: str, said: str) -> None:
+        super().__init__(message, hint)
+        self.said = said
+
+
 class EnvironmentLacksError(NcuLabError):
     """This machine lacks something: nvcc, ncu, a GPU, a permission, a writable store."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ncu_lab.errors import InputError
+from ncu_lab.errors import InputError, NothingExportedError
 from ncu_lab.model import Notice, ParsedReport
 from ncu_lab.parse.csv_launches import read_launches
 from ncu_lab.parse.csv_session import is_session, read_session
@@ -20,18 +20,6 @@ from ncu_lab.parse.csv_text import read_lines
 
 _EXPORT = "Export it again: ncu --import REPORT --csv --page raw"
 _CAUSES = ("==ERROR==", "No kernels were profiled")
-
-
-class NothingExportedError(InputError):
-    """An export that holds only what ncu complained of.
-
-    Attributes:
-        said: All that ncu, and the program, printed instead.
-    """
-
-    def __init__(self, message: str, hint: str, said: str) -> None:
-        super().__init__(message, hint)
-        self.said = said
 
 
 def read_csv(path: Path) -> ParsedReport:

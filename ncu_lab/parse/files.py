@@ -185,7 +185,9 @@ def _refuse_foreign(plain: Path, path: Path) -> None:
     if any(magic.startswith(start) for start in _COMPRESSED):
         raise InputError(f"{path} is compressed more than once", "Unpack it until one compression is left.")
     size = plain.stat().st_size
-    if magic and not magic.strip(b"\0"):
+    if size == 0:
+        raise InputError(f"{path} is empty (0 bytes)", "Copy it, profile or export it again.")
+    if not magic.strip(b"\0"):
         raise InputError(f"{path} is neither a report nor text: it begins with zeros ({size} bytes)", _GIVE)
     if size > MAX_TEXT_BYTES:
         raise InputError(

@@ -6,13 +6,16 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_lab import __version__
 from ncu_lab.model import ProgressEvent, Reporter, Run, silent
 from ncu_lab.parse.files import is_report, plain_file, read_any
-from ncu_lab.parse.report import Tables
 from ncu_lab.store import Store, run_label
 from ncu_lab.workflows.reading import complaints_explained, run_of
+
+if TYPE_CHECKING:
+    from ncu_lab.parse.report import Tables
 
 
 def import_file(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -11,10 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ncu_lab.collect.failures import find_cause
-from ncu_lab.errors import InputError
+from ncu_lab.errors import InputError, NothingExportedError
 from ncu_lab.model import TIMING_COLUMNS, Notice, ParsedReport, Run, RunMeta, table
-from ncu_lab.parse.csv_page import NothingExportedError
-from ncu_lab.parse.files import read_any
+from ncu_lab.parse.files import read_any, refuse_special
 from ncu_lab.parse.redaction import redact
 from ncu_lab.store import Store
 from ncu_lab.store.directory import META, read_directory
@@ -103,6 +103,8 @@ def open_run(reference: str, store: Path) -> Run:
         found = meta or search.fail(rest, f"no {'revision' if kind == 'rev' else kind}")
     else:
         meta = search.by_id(reference) or search.by_revision(reference) or search.by_stage(reference)
+        if meta is None and reference and os.path.lexists(path):
+            refuse_special(path)  # a folder, a pipe, a broken link: a path was meant
         found = meta or search.fail(reference, "no file, run, revision or stage with a run")
     return Store(store).read(found.id)
 

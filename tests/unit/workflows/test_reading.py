@@ -155,3 +155,17 @@ def test_an_export_amid_ncus_messages_is_read() -> None:
     run = read_file(DATA / "csv-while-profiling.txt")
     assert set(run.launches["device"]) == {"0"}
     assert any(notice.code == "csv_noise" for notice in run.meta.warnings)
+
+
+def test_a_path_that_is_no_file_is_told_as_such(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("link").symlink_to("nowhere")
+    for reference, says in (
+        ("folder", "folder is a folder, not a file"),
+        ("link", "link is a link to nowhere, which is not there"),
+        ("/dev/null", "/dev/null is a device, not a file"),
+    ):
+        with pytest.raises(InputError) as caught:
+            open_run(reference, store)
+        assert caught.value.message == says
