@@ -21,7 +21,7 @@ import typer
 
 from ncu_lab.cli.app import app
 from ncu_lab.collect.causes import FAMILIES, Cause
-from ncu_lab.metrics import CATALOGUE, STALL_FAMILIES, Metric, stall_metric
+from ncu_lab.metrics import CATALOGUE, STALL_FAMILIES, Metric, Way, stall_metric
 from ncu_lab.render.tables import Column, markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,9 +91,11 @@ def _description(metric: Metric) -> tuple[str, ...]:
 
 
 def _computation(metric: Metric) -> tuple[str, ...]:
-    formula = metric.expression.format(*(one.names[0] for one in metric.counters))
-    older = ", ".join(f"`{name}`" for one in metric.counters for name in one.names[1:])
-    return (f"`{metric.key}`", f"`{formula}`", older)
+    ways = [Way(metric.counters, metric.formula, metric.expression), *metric.others]
+    formulas = [way.expression.format(*(one.names[0] for one in way.counters)) for way in ways]
+    counters = dict.fromkeys(one for way in ways for one in way.counters)
+    older = ", ".join(f"`{name}`" for one in counters for name in one.names[1:])
+    return (f"`{metric.key}`", ", else ".join(f"`{formula}`" for formula in formulas), older)
 
 
 def metrics_page() -> str:
@@ -110,9 +112,10 @@ def metrics_page() -> str:
                 ("key", "unit", "meaning", "better", "class", "section"), [_description(one) for one in CATALOGUE]
             ),
             "## How each is computed\n",
-            words_table(("key", "computed from", "older names read too"), [_computation(one) for one in CATALOGUE]),
+            words_table(("key", "computed from", "other names read too"), [_computation(one) for one in CATALOGUE]),
             "## Stall reasons\n",
-            f"Warp-cycles per issued instruction (`{stall_metric('REASON')}`), in the order in which they stack.\n",
+            f"Warp-cycles per issued instruction (`{stall_metric('REASON')}`), in the order in which they stack; where a",
+            "report holds none, the shares of samples (`smsp__pcsamp_warps_issue_stalled_REASON`) are shown as such.\n",
             words_table(("family", "reasons"), families),
         ]
     )

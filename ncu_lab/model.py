@@ -423,6 +423,7 @@ class LaunchSummary:
         role: ``main`` or ``auxiliary``.
         stall_cycles: Reason -> warp-cycles per issued instruction, in stacking order.
         occupancy_limits: Resource -> blocks an SM can hold by it; empty when not collected.
+        stall_samples: Reason -> samples of warps that waited for it; empty where ``stall_cycles`` tell, or neither.
     """
 
     launch: int
@@ -437,6 +438,7 @@ class LaunchSummary:
     readings: Mapping[str, Reading]
     stall_cycles: Mapping[str, float]
     occupancy_limits: Mapping[str, float] = field(default_factory=dict)
+    stall_samples: Mapping[str, float] = field(default_factory=dict)
 
     def value(self, key: str) -> float | None:
         """Return the value of a catalogue key, None when it was not collected or is undefined."""
@@ -444,9 +446,15 @@ class LaunchSummary:
 
     @property
     def stalls(self) -> dict[str, float]:
-        """Reason -> share of warp-cycles (0 to 1), in stacking order; empty when not collected."""
-        total = sum(self.stall_cycles.values())
-        return {reason: cycles / total for reason, cycles in self.stall_cycles.items()} if total else {}
+        """Reason -> share of warp-cycles (0 to 1), in stacking order, counted or sampled; empty when not collected."""
+        parts = self.stall_cycles or self.stall_samples
+        total = sum(parts.values())
+        return {reason: part / total for reason, part in parts.items()} if total else {}
+
+    @property
+    def stalls_from(self) -> Literal["counters", "samples"] | None:
+        """What the shares of stalls are from: counters of every warp, samples of some, or None without either."""
+        return "counters" if self.stall_cycles else "samples" if self.stall_samples else None
 
     @property
     def limited_by(self) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ def summarize(run: Run) -> list[LaunchSummary]:
         readings = metrics.read_all(found.get)
         readings.update(accesses.get(launch, {}))
         limits = {resource: limit.read(found.get)[0] for resource, limit in OCCUPANCY_LIMITS.items()}
+        cycles = metrics.stall_cycles(found.items())
         summaries.append(
             LaunchSummary(
                 launch=launch,
@@ -49,8 +50,9 @@ def summarize(run: Run) -> list[LaunchSummary]:
                 nvtx=tuple(row["nvtx"]),
                 role=row["role"],
                 readings=readings,
-                stall_cycles=metrics.stall_cycles(found.items()),
+                stall_cycles=cycles,
                 occupancy_limits={resource: blocks for resource, blocks in limits.items() if blocks is not None},
+                stall_samples={} if cycles else metrics.stall_samples(found.items()),
             )
         )
     return summaries

@@ -17,16 +17,17 @@ from ncu_lab.metrics.catalogue import (
     read_all,
 )
 from ncu_lab.metrics.labels import DETAILS_LABELS
-from ncu_lab.metrics.names import DEVICE_PREFIX, LAUNCH_IDENTITY, fixed_unit, is_time_line
-from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading
+from ncu_lab.metrics.names import DEVICE_PREFIX, GRAPH_METRIC, LAUNCH_IDENTITY, fixed_unit, is_time_line
+from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading, Way
 from ncu_lab.metrics.source_columns import SOURCE_WORDS, source_metric
-from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_metric, stall_reason
+from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_metric, stall_reason, stall_samples
 
 __all__ = [
     "ATTRIBUTION_METRICS",
     "CATALOGUE",
     "DETAILS_LABELS",
     "DEVICE_PREFIX",
+    "GRAPH_METRIC",
     "LAUNCH_IDENTITY",
     "METRICS",
     "OVER_IDEAL",
@@ -42,6 +43,7 @@ __all__ = [
     "Lookup",
     "Metric",
     "Reading",
+    "Way",
     "fixed_unit",
     "is_time_line",
     "read",
@@ -50,4 +52,5 @@ __all__ = [
     "stall_cycles",
     "stall_metric",
     "stall_reason",
+    "stall_samples",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ncu_lab.metrics.names import EXECUTIONS
-from ncu_lab.metrics.quantity import Lookup, Metric, Reading, counter
+from ncu_lab.metrics.quantity import Lookup, Metric, Reading, Way, counter
 
 SECTOR_BYTES = 32
 """A sector, the unit of a cache transfer, is 32 bytes on every GPU since Volta."""
@@ -64,8 +64,24 @@ _SHARED_LOAD_WAVEFRONTS = counter("l1tex__data_pipe_lsu_wavefronts_mem_shared_op
 _SHARED_STORE_WAVEFRONTS = counter("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum")
 _SHARED_LOAD_CONFLICTS = counter("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum")
 _SHARED_STORE_CONFLICTS = counter("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum")
-_SHARED_LOADS = counter("smsp__sass_inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_ld.sum")
-_SHARED_STORES = counter("smsp__sass_inst_executed_op_shared_st.sum", "smsp__inst_executed_op_shared_st.sum")
+_SHARED_LOADS = counter(
+    "smsp__sass_inst_executed_op_shared_ld.sum",
+    "smsp__inst_executed_op_shared_ld.sum",
+    "sass__inst_executed_shared_loads",
+)
+_SHARED_STORES = counter(
+    "smsp__sass_inst_executed_op_shared_st.sum",
+    "smsp__inst_executed_op_shared_st.sum",
+    "sass__inst_executed_shared_stores",
+)
+
+# Totals, as asked for with --metrics; they need no clock.
+_FADDS, _FMULS, _FFMAS = (
+    counter(*(f"{unit}__sass_thread_inst_executed_op_{op}_pred_on.sum" for unit in ("smsp", "sm")))
+    for op in ("fadd", "fmul", "ffma")
+)
+_DRAM_BYTES = counter("dram__bytes.sum")
+_SHARED_PARTS = tuple(counter(f"launch__shared_mem_per_block_{part}") for part in ("static", "dynamic"))
 
 _FLOP_COUNTERS = (_DURATION, _FADD, _FMUL, _FFMA, _SMSP_HZ)
 _FLOP_TEXT = "({1} + {2} + 2 * {3}) * {4} * {0}"
@@ -114,6 +130,35 @@ def _intensity_l1(
     return _ratio(flop, _data_pipe_bytes(pct, sm_count, duration_ns, l1_hz))
 
 
+def _fp32_total(fadds: float, fmuls: float, ffmas: float) -> float:
+    return fadds + fmuls + 2.0 * ffmas
+
+
+_FLOP_TOTAL = Way((_FADDS, _FMULS, _FFMAS), _fp32_total, "{0} + {1} + 2 * {2}")
+_FLOP_TOTAL_PER_S = Way(
+    (_FADDS, _FMULS, _FFMAS, _DURATION),
+    lambda fadds, fmuls, ffmas, ns: _ratio(_fp32_total(fadds, fmuls, ffmas), ns * 1e-9),
+    "({0} + {1} + 2 * {2}) / {3}",
+)
+_FLOP_TOTAL_PER_BYTE = (
+    Way(
+        (_FADDS, _FMULS, _FFMAS, _DRAM_READ, _DRAM_WRITE),
+        lambda fadds, fmuls, ffmas, r, w: _ratio(_fp32_total(fadds, fmuls, ffmas), r + w),
+        "({0} + {1} + 2 * {2}) / ({3} + {4})",
+    ),
+    Way(
+        (_FADDS, _FMULS, _FFMAS, _DRAM_BYTES),
+        lambda fadds, fmuls, ffmas, moved: _ratio(_fp32_total(fadds, fmuls, ffmas), moved),
+        "({0} + {1} + 2 * {2}) / {3}",
+    ),
+)
+
+
+def _average(kind: str) -> Way:
+    """Sectors per request as one metric, as asked for with --metrics."""
+    return Way((counter(f"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{kind}.ratio"),))
+
+
 # One row a quantity, so that the catalogue reads as the table it is:
 # key, unit, better direction, exact or noisy, section / meaning / counters, formula, expression.
 # fmt: off
@@ -140,7 +185,12 @@ CATALOGUE: tuple[Metric, ...] = (
                     "l1tex__throughput.avg.pct_of_peak_sustained_active"),)),
     Metric("dram_bytes", "byte", "lower", "noisy", TABLES,
            "Bytes read from and written to device memory.",
-           (_DRAM_READ, _DRAM_WRITE), lambda read, written: read + written, "{0} + {1}"),
+           (_DRAM_READ, _DRAM_WRITE), lambda read, written: read + written, "{0} + {1}",
+           (Way((_DRAM_BYTES,)),
+            Way((counter("dram__sectors_read.sum"), counter("dram__sectors_write.sum")),
+                lambda read, written: (read + written) * SECTOR_BYTES, "({0} + {1}) * 32"),
+            Way((counter("dram__bytes.sum.per_second"), _DURATION),
+                lambda per_second, ns: per_second * ns * 1e-9, "{0} * {1}"))),
     Metric("l2_bytes", "byte", "lower", "noisy", TABLES,
            "Bytes through the L2 cache (sectors of 32 bytes).",
            (_L2_SECTORS,), lambda sectors: sectors * SECTOR_BYTES, "{0} * 32"),
@@ -152,13 +202,14 @@ CATALOGUE: tuple[Metric, ...] = (
            (_SHARED_WAVEFRONTS,), lambda wavefronts: wavefronts * WAVEFRONT_BYTES, "{0} * 128"),
     Metric("flop", "FLOP", "neutral", "exact", ROOFLINE,
            "FP32 operations counted by the instructions (FMA counts two).",
-           _FLOP_COUNTERS, _fp32_flop, _FLOP_TEXT),
+           _FLOP_COUNTERS, _fp32_flop, _FLOP_TEXT, (_FLOP_TOTAL,)),
     Metric("flop_per_s", "FLOP/s", "higher", "noisy", ROOFLINE,
            "FP32 operations a second, by instruction counters.",
-           (_FADD, _FMUL, _FFMA, _SMSP_HZ), _fp32_flop_per_s, "({0} + {1} + 2 * {2}) * {3}"),
+           (_FADD, _FMUL, _FFMA, _SMSP_HZ), _fp32_flop_per_s, "({0} + {1} + 2 * {2}) * {3}", (_FLOP_TOTAL_PER_S,)),
     Metric("intensity_dram", "FLOP/byte", "neutral", "noisy", ROOFLINE,
            "FP32 operations per byte of device memory.",
-           (*_FLOP_COUNTERS, _DRAM_READ, _DRAM_WRITE), _intensity_dram, _FLOP_TEXT + " / ({5} + {6})"),
+           (*_FLOP_COUNTERS, _DRAM_READ, _DRAM_WRITE), _intensity_dram, _FLOP_TEXT + " / ({5} + {6})",
+           _FLOP_TOTAL_PER_BYTE),
     Metric("intensity_l2", "FLOP/byte", "neutral", "noisy", ROOFLINE,
            "FP32 operations per byte through L2.",
            (*_FLOP_COUNTERS, _L2_SECTORS), _intensity_l2, _FLOP_TEXT + " / ({5} * 32)"),
@@ -168,10 +219,10 @@ CATALOGUE: tuple[Metric, ...] = (
            _FLOP_TEXT + " / ({5} / 100 * {6} * {0} * {7} * 128)"),
     Metric("global_load_sectors_per_request", "sector/request", "neutral", "exact", TABLES,
            "Sectors fetched per global load of a warp (cp.async included; TMA is counted apart).",
-           (_LOAD_SECTORS, _LOAD_REQUESTS), _ratio, "{0} / {1}"),
+           (_LOAD_SECTORS, _LOAD_REQUESTS), _ratio, "{0} / {1}", (_average("ld"),)),
     Metric("global_store_sectors_per_request", "sector/request", "neutral", "exact", TABLES,
            "Sectors written per global store of a warp (TMA is counted apart).",
-           (_STORE_SECTORS, _STORE_REQUESTS), _ratio, "{0} / {1}"),
+           (_STORE_SECTORS, _STORE_REQUESTS), _ratio, "{0} / {1}", (_average("st"),)),
     Metric("global_load_sectors_ideal", "sector/request", "neutral", "exact", SOURCE,
            "Sectors a global load needs at full coalescing: 4, 8, 16 for 4, 8, 16 bytes a lane, by executions.",
            (counter(EXECUTIONS),), _per_instruction, "mean over LDG of bytes per lane, weighted by {0}"),
@@ -198,7 +249,10 @@ CATALOGUE: tuple[Metric, ...] = (
            (_SHARED_STORE_WAVEFRONTS, _SHARED_STORE_CONFLICTS), _over_conflict_free, "{0} / ({0} - {1})"),
     Metric("achieved_occupancy_pct", "%", "neutral", "noisy", OCCUPANCY,
            "Warps resident on average, of the most an SM holds.",
-           (counter("sm__warps_active.avg.pct_of_peak_sustained_active"),)),
+           (counter("sm__warps_active.avg.pct_of_peak_sustained_active"),),
+           others=(Way((counter("sm__warps_active.avg.per_cycle_active"),
+                        counter("device__attribute_max_warps_per_multiprocessor")),
+                       lambda warps, most: _ratio(100.0 * warps, most), "{0} / {1} * 100"),)),
     Metric("theoretical_occupancy_pct", "%", "neutral", "exact", OCCUPANCY,
            "Warps an SM can hold of this kernel, of the most it holds.",
            (counter("sm__maximum_warps_per_active_cycle_pct"),)),
@@ -207,19 +261,24 @@ CATALOGUE: tuple[Metric, ...] = (
            (counter("launch__registers_per_thread"),)),
     Metric("shared_memory_per_block", "byte/block", "neutral", "exact", LAUNCH,
            "Shared memory a block, with the driver's share.",
-           (counter("launch__shared_mem_per_block"),)),
+           (counter("launch__shared_mem_per_block"),),
+           others=(Way((*_SHARED_PARTS, counter("launch__shared_mem_per_block_driver")),
+                       lambda *parts: sum(parts), "{0} + {1} + {2}"),
+                   Way(_SHARED_PARTS, lambda *parts: sum(parts), "{0} + {1}"))),
     Metric("waves_per_sm", "", "neutral", "exact", LAUNCH,
            "Blocks launched over blocks the GPU holds at once.",
            (counter("launch__waves_per_multiprocessor"),)),
     Metric("local_spill_requests", "request", "lower", "exact", MEMORY,
            "Requests to local memory made by register spills.",
-           (counter("derived__local_spilling_requests"),)),
+           (counter("derived__local_spilling_requests", "sass__inst_executed_register_spilling"),)),
     Metric("instructions_issued", "inst", "lower", "exact", INSTRUCTIONS,
            "Warp instructions issued, over the whole GPU.",
            (counter("smsp__inst_issued.sum"),)),
     Metric("issue_active_pct", "%", "higher", "noisy", SCHEDULER,
            "Cycles in which a scheduler issued, of its active cycles.",
-           (counter("smsp__issue_active.avg.pct_of_peak_sustained_active"),)),
+           (counter("smsp__issue_active.avg.pct_of_peak_sustained_active"),),
+           others=(Way((counter("smsp__issue_active.avg.per_cycle_active"),),
+                       lambda share: 100.0 * share, "{0} * 100"),)),
     Metric("warp_cycles_per_instruction", "cycle", "neutral", "noisy", WARP_STATE,
            "Cycles a warp spends per instruction it issues.",
            (counter("smsp__average_warp_latency_per_inst_issued.ratio"),)),

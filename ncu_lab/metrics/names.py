@@ -21,6 +21,9 @@ LAUNCH_IDENTITY: Mapping[str, str] = {
 }
 """Columns of the launches table -> the metrics of a report that tell them."""
 
+GRAPH_METRIC = "launch__graph_contains_device_launch"
+"""What only graphs that were profiled as a whole have."""
+
 DEVICE_PREFIX = "device__attribute_"
 """What the metrics that describe the GPU begin with; they are the same in every launch of one device."""
 

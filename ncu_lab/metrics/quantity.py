@@ -49,6 +49,21 @@ def same(value: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """One way to read a quantity.
+
+    Attributes:
+        counters: What it is computed from.
+        formula: Takes the counters' values in order; None when the quantity is undefined (no requests, say).
+        expression: How the counters combine, with ``{0}``, ``{1}`` for their names.
+    """
+
+    counters: tuple[Counter, ...]
+    formula: Callable[..., float | None] = same
+    expression: str = "{0}"
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """A quantity of the catalogue.
 
@@ -59,9 +74,10 @@ class Metric:
         kind: ``exact`` when two profiles of the same build agree (nearly) exactly, else ``noisy``.
         section: The Nsight Compute section that collects it.
         meaning: One sentence for people.
-        counters: What it is computed from.
-        formula: Takes the counters' values in order; None when the quantity is undefined (no requests, say).
-        expression: How the counters combine, with ``{0}``, ``{1}`` for their names.
+        counters: What it is computed from; see :class:`Way`.
+        formula: Likewise.
+        expression: Likewise.
+        others: Further ways, for reports that lack these counters: of other versions, GPUs or choices of metrics.
     """
 
     key: str
@@ -73,19 +89,28 @@ class Metric:
     counters: tuple[Counter, ...]
     formula: Callable[..., float | None] = same
     expression: str = "{0}"
+    others: tuple[Way, ...] = ()
 
     def read(self, lookup: Lookup) -> Reading:
-        """Read the quantity from a launch.
+        """Read the quantity from a launch, in the first way whose counters are all there.
 
         Args:
             lookup: Gives the value of an Nsight Compute metric in base units, None when the report lacks it.
 
         Returns:
-            The reading; its value is None when a counter is missing (named in ``missing``) or it is undefined.
+            The reading; its value is None when no way has its counters (those of the first are named in ``missing``)
+            or it is undefined.
         """
-        found = [one.read(lookup) for one in self.counters]
+        first = self._read(Way(self.counters, self.formula, self.expression), lookup)
+        if not first.missing:
+            return first
+        others = (self._read(way, lookup) for way in self.others)
+        return next((reading for reading in others if not reading.missing), first)
+
+    def _read(self, way: Way, lookup: Lookup) -> Reading:
+        found = [one.read(lookup) for one in way.counters]
         names = [name for _, name in found]
         missing = tuple(name for value, name in found if value is None)
         values = [value for value, _ in found if value is not None]
-        value = None if missing else self.formula(*values)
-        return Reading(self.key, value, self.unit, self.expression.format(*names), missing)
+        value = None if missing else way.formula(*values)
+        return Reading(self.key, value, self.unit, way.expression.format(*names), missing)

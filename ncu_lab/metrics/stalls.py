@@ -7,6 +7,10 @@ from collections.abc import Iterable, Mapping
 
 _PREFIX = "smsp__average_warps_issue_stalled_"
 _SUFFIX = "_per_issue_active.ratio"
+_SAMPLES = "smsp__pcsamp_warps_issue_stalled_"
+_NOT_ISSUED = "_not_issued"
+_SAMPLED_NAMES = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}
+"""Reasons whose samples have another name than their ratio."""
 
 STALL_FAMILIES: Mapping[str, tuple[str, ...]] = {
     "issuing": ("selected", "not_selected"),
@@ -43,10 +47,31 @@ def stall_cycles(values: Iterable[tuple[str, float | None]]) -> dict[str, float]
     Returns:
         Reason -> cycles; a reason that this GPU or report does not have is absent, never 0.
     """
+    return _stacked((stall_reason(name), value) for name, value in values)
+
+
+def stall_samples(values: Iterable[tuple[str, float | None]]) -> dict[str, float]:
+    """Collect samples of warps by what they waited for, in stacking order: their shares are those of warp-cycles.
+
+    Args:
+        values: Pairs of metric name and value, in any order; other metrics are ignored.
+
+    Returns:
+        Reason -> samples, ``selected`` for warps that issued; a reason that was not sampled is absent.
+    """
+    return _stacked((_sampled_reason(name), value) for name, value in values)
+
+
+def _sampled_reason(name: str) -> str | None:
+    if not name.startswith(_SAMPLES) or name.endswith(_NOT_ISSUED):
+        return None
+    reason = name.removeprefix(_SAMPLES)
+    return _SAMPLED_NAMES.get(reason, reason)
+
+
+def _stacked(values: Iterable[tuple[str | None, float | None]]) -> dict[str, float]:
     found = {
-        reason: value
-        for name, value in values
-        if value is not None and not math.isnan(value) and (reason := stall_reason(name)) is not None
+        reason: value for reason, value in values if reason is not None and value is not None and not math.isnan(value)
     }
     rank = {reason: index for index, reason in enumerate(STALL_ORDER)}
     return dict(sorted(found.items(), key=lambda item: (rank.get(item[0], len(rank)), item[0])))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ncu_lab.metrics import METRICS
 from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice, Problem, Roof, RooflinePoint, RunView
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def _launch(view: RunView, summary: LaunchSummary) -> Json:
         "nvtx": list(summary.nvtx),
         "metrics": _metrics(summary),
         "stalls": summary.stalls,
+        "stalls_from": summary.stalls_from,
         "stall_cycles": dict(summary.stall_cycles),
         "occupancy_limits": dict(summary.occupancy_limits),
         "roofs": [_roof(roof) for roof in view.roofs.get(summary.launch, ())],
@@ -117,8 +119,14 @@ def _launch(view: RunView, summary: LaunchSummary) -> Json:
 
 
 def _metrics(summary: LaunchSummary) -> Json:
+    """Return every key of the catalogue; one that was not collected with the section that collects it."""
     return {
-        key: {"value": reading.value, "unit": reading.unit, "metric": reading.metric}
+        key: {
+            "value": reading.value,
+            "unit": reading.unit,
+            "metric": reading.metric,
+            **({"section": METRICS[key].section} if reading.missing else {}),
+        }
         for key, reading in summary.readings.items()
     }
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ncu_lab.metrics import Reading
 from ncu_lab.model import LadderRow, LaunchSummary, Roof, RooflinePoint, RunView
 from ncu_lab.render import numbers
 from ncu_lab.render.cells import (
@@ -182,22 +183,31 @@ def _timed(row: LadderRow) -> list[Part]:
 
 def _duration(summary: LaunchSummary) -> list[Part]:
     percents = {"SM": "sm_throughput_pct", "memory": "memory_throughput_pct", "DRAM": "dram_throughput_pct"}
+    duration = f"{numbers.duration(summary.value('duration_ns')):<10}   "
+    if all(summary.value(key) is None for key in percents.values()):
+        return [duration, (f"throughput {not_collected(summary.readings['sm_throughput_pct'])}", MUTED)]
     units = (f"{name} {numbers.percent(summary.value(key))}" for name, key in percents.items())
-    return [f"{numbers.duration(summary.value('duration_ns')):<10}   ", "   ".join(units)]
+    return [duration, "   ".join(units)]
 
 
 def _waits(summary: LaunchSummary) -> list[Part]:
-    if not summary.stall_cycles:
+    if not summary.stalls:
         return [(not_collected(summary.readings["warp_cycles_per_instruction"]), MUTED)]
     largest, *others = top_stalls(summary, WAITS_SHOWN)
     told = [largest, *(one for one in others if one[1] >= LEAST_SHARE)]
-    return ["   ".join(f"{reason_name(reason)} {numbers.share(share)}" for reason, share in told)]
+    parts: list[Part] = ["   ".join(f"{reason_name(reason)} {numbers.share(share)}" for reason, share in told)]
+    return [*parts, ("   by samples", MUTED)] if summary.stalls_from == "samples" else parts
 
 
 def _occupancy(summary: LaunchSummary) -> list[Part]:
     achieved, possible = summary.readings["achieved_occupancy_pct"], summary.readings["theoretical_occupancy_pct"]
     if achieved.value is None and possible.value is None:
         return [(not_collected(possible), MUTED)]
+    if achieved.value is None:
+        return [
+            f"{numbers.percent(possible.value, digits=3)} possible   ",
+            (f"achieved {not_collected(achieved)}", MUTED),
+        ]
     text = f"{numbers.percent(achieved.value, digits=3)} of {numbers.percent(possible.value, digits=3)} possible"
     limits = summary.limited_by
     if possible.value == 100 or not limits:
@@ -208,8 +218,6 @@ def _occupancy(summary: LaunchSummary) -> list[Part]:
 def _sectors(summary: LaunchSummary) -> list[Part]:
     kinds = {"loads": "load", "stores": "store"}
     readings = {words: summary.readings[f"global_{kind}_sectors_per_request"] for words, kind in kinds.items()}
-    if missing := next((reading for reading in readings.values() if reading.missing), None):
-        return [(not_collected(missing), MUTED)]
     parts: list[Part] = []
     for words, reading in readings.items():
         if reading.value is None:
@@ -219,7 +227,7 @@ def _sectors(summary: LaunchSummary) -> list[Part]:
         parts += ["   "] if parts else []
         parts += [f"{words} {numbers.significant(reading.value)}"]
         parts += [] if ideal is None else [f" of {numbers.count(ideal)} ideal ", _sign(good)]
-    return parts or ["none by plain loads or stores"]
+    return _with_missing(parts, readings) or ["none by plain loads or stores"]
 
 
 def _conflicts(summary: LaunchSummary) -> list[Part]:
@@ -227,14 +235,19 @@ def _conflicts(summary: LaunchSummary) -> list[Part]:
         "loads": summary.readings["shared_load_wavefronts_over_ideal"],
         "stores": summary.readings["shared_store_wavefronts_over_ideal"],
     }
-    if missing := next((reading for reading in readings.values() if reading.missing), None):
-        return [(not_collected(missing), MUTED)]
     parts: list[Part] = []
     for words, reading in readings.items():
         if reading.value is not None:
             parts += ["   "] if parts else []
             parts += [f"{words} {numbers.ratio(reading.value)} ", _sign(within_ideal(reading.value, 1.0))]
-    return parts or ["no shared memory"]
+    return _with_missing(parts, readings) or ["no shared memory"]
+
+
+def _with_missing(parts: list[Part], readings: Mapping[str, Reading]) -> list[Part]:
+    """Add how to collect those of some readings that were not: words -> reading. ncu 2020 has loads without stores."""
+    missing = {words: not_collected(reading) for words, reading in readings.items() if reading.missing}
+    told: list[Part] = [(f"   {words} {how}" if parts else how, MUTED) for words, how in missing.items()]
+    return [*parts, *(told if parts else told[:1])]
 
 
 def _sign(good: bool | None) -> tuple[str, str]:
@@ -246,6 +259,8 @@ def _roofline(summary: LaunchSummary, points: Sequence[RooflinePoint], roofs: Se
     if speed.missing:
         return [(not_collected(speed), MUTED)]
     peaks = {roof.level: roof for roof in roofs}
+    if speed.value and not peaks:
+        return [f"{numbers.flop_rate(speed.value)}   ", (f"roofs {not_collected(speed)}", MUTED)]
     if not points:
         return ["no FP32 work" if not speed.value else f"{MISSING}  (its work is not FP32)"]
     shares = {point.level: point.flop_per_s / (point.intensity * peaks[point.level].per_second) for point in points}

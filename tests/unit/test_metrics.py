@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from ncu_lab import metrics
 EXPORT = Path(__file__).parents[1] / "data" / "golden" / "ladder-targeted.raw.base.csv.gz"
 FLOP = 2 * 1024**3
 FP32 = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)  # the hand-written FP32 kernels
+FP32_OPS = ("fadd", "fmul", "ffma")
 NAIVE, COALESCED, CONFLICT, TILE_2D, DOUBLE_BUFFERED, WMMA, TF32 = 1, 2, 4, 7, 10, 12, 14
 
 
@@ -159,3 +161,96 @@ def test_keys_are_unique_and_sections_known():
 )
 def test_units_that_the_reader_tells_now_so_now_so(metric, unit):
     assert metrics.fixed_unit(metric) == unit
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "expected", "expression"),
+    [
+        ("dram_bytes", {"dram__bytes.sum": 96.0}, 96.0, "dram__bytes.sum"),
+        (
+            "dram_bytes",
+            {"dram__sectors_read.sum": 2.0, "dram__sectors_write.sum": 1.0},
+            96.0,
+            "(dram__sectors_read.sum + dram__sectors_write.sum) * 32",
+        ),
+        (
+            "dram_bytes",
+            {"dram__bytes.sum.per_second": 3e9, "gpu__time_duration.sum": 32.0},
+            96.0,
+            "dram__bytes.sum.per_second * gpu__time_duration.sum",
+        ),
+        (
+            "flop",
+            {f"sm__sass_thread_inst_executed_op_{op}_pred_on.sum": 2**n for n, op in enumerate(FP32_OPS)},
+            11,
+            "sm__sass_thread_inst_executed_op_fadd_pred_on.sum + sm__sass_thread_inst_executed_op_fmul_pred_on.sum"
+            " + 2 * sm__sass_thread_inst_executed_op_ffma_pred_on.sum",
+        ),
+        (
+            "global_load_sectors_per_request",
+            {"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio": 16.5},
+            16.5,
+            "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",
+        ),
+        (
+            "achieved_occupancy_pct",
+            {"sm__warps_active.avg.per_cycle_active": 8.0, "device__attribute_max_warps_per_multiprocessor": 64.0},
+            12.5,
+            "sm__warps_active.avg.per_cycle_active / device__attribute_max_warps_per_multiprocessor * 100",
+        ),
+        (
+            "shared_memory_per_block",  # of 2019, when the driver kept nothing for itself
+            {"launch__shared_mem_per_block_static": 512.0, "launch__shared_mem_per_block_dynamic": 64.0},
+            576.0,
+            "launch__shared_mem_per_block_static + launch__shared_mem_per_block_dynamic",
+        ),
+        (
+            "local_spill_requests",
+            {"sass__inst_executed_register_spilling": 7.0},
+            7.0,
+            "sass__inst_executed_register_spilling",
+        ),
+    ],
+)  # fmt: skip
+def test_other_ways_to_a_quantity(key, values, expected, expression):
+    reading = metrics.read(key, values.get)
+    assert (reading.value, reading.missing) == (pytest.approx(expected), ())
+    assert reading.metric == expression
+
+
+def test_the_first_way_wins_and_names_what_is_missing():
+    both = {"dram__bytes_read.sum": 1.0, "dram__bytes_write.sum": 2.0, "dram__bytes.sum": 99.0}
+    assert metrics.read("dram_bytes", both.get).value == 3.0
+    assert metrics.read("dram_bytes", {}.get).missing == ("dram__bytes_read.sum", "dram__bytes_write.sum")
+
+
+def test_other_ways_agree_where_a_report_has_several(exported):
+    checked = 0
+    for values in exported:
+        for metric in metrics.CATALOGUE:
+            first = metric.read(values.get)
+            for way in metric.others:
+                only = replace(metric, counters=way.counters, formula=way.formula, expression=way.expression, others=())
+                other = only.read(values.get)
+                before_driver_share = way.expression == "{0} + {1}" and metric.key == "shared_memory_per_block"
+                if first.value is not None and other.value is not None and not before_driver_share:
+                    checked += 1
+                    # Counters of two replays; the export has two decimals of some, which are percents after this.
+                    close = pytest.approx(first.value, rel=0.01, abs=0.5 if metric.unit == "%" else 0.01)
+                    assert other.value == close, (metric.key, way.expression)
+    assert checked > 50
+
+
+def test_sampled_stalls_have_the_names_of_counted_ones():
+    samples = metrics.stall_samples(
+        {
+            "smsp__pcsamp_warps_issue_stalled_no_instructions": 2.0,
+            "smsp__pcsamp_warps_issue_stalled_warpgroup_arrive": 3.0,
+            "smsp__pcsamp_warps_issue_stalled_selected": 1.0,
+            "smsp__pcsamp_warps_issue_stalled_wait": math.nan,
+            "smsp__pcsamp_warps_issue_stalled_wait_not_issued": 9.0,
+            "smsp__pcsamp_sample_count": 6.0,
+        }.items()
+    )
+    assert samples == {"selected": 1.0, "gmma": 3.0, "no_instruction": 2.0}
+    assert list(samples) == ["selected", "gmma", "no_instruction"]

@@ -77,7 +77,8 @@ def test_full_occupancy_has_no_limit_to_tell():
 def test_what_was_not_collected_names_its_section():
     seen = view(golden_run(["2d"]))
     bare = summary("2d", without=(
-        "stalls", "global_load_sectors_per_request", "shared_load_wavefronts_over_ideal", "flop_per_s",
+        "stalls", "global_load_sectors_per_request", "global_store_sectors_per_request", "flop_per_s",
+        "shared_load_wavefronts_over_ideal", "shared_store_wavefronts_over_ideal",
         "achieved_occupancy_pct", "theoretical_occupancy_pct", "warp_cycles_per_instruction",
     ))  # fmt: skip
     lines = printed(seen, bare)
@@ -88,6 +89,36 @@ def test_what_was_not_collected_names_its_section():
         "  bank conflicts    not collected: --section MemoryWorkloadAnalysis_Tables",
         "  roofline          not collected: --section SpeedOfLight_HierarchicalSingleRooflineChart",
     ]
+
+
+@pytest.mark.parametrize(
+    ("without", "line"),
+    [
+        (
+            ["global_load_sectors_per_request"],
+            "  global sectors    stores 32.0   loads not collected: --section MemoryWorkloadAnalysis_Tables",
+        ),
+        (
+            ["shared_store_wavefronts_over_ideal"],
+            "  bank conflicts    loads 1.67× ✗   stores not collected: --section MemoryWorkloadAnalysis_Tables",
+        ),
+        (
+            ["achieved_occupancy_pct"],
+            "  occupancy         12.5 % possible   achieved not collected: --section Occupancy",
+        ),
+        (
+            ["sm_throughput_pct", "memory_throughput_pct", "dram_throughput_pct"],
+            "  duration          198 µs       throughput not collected: --section SpeedOfLight",
+        ),
+    ],
+)
+def test_what_is_known_is_shown_beside_what_is_not(without, line):
+    assert line in printed(view(golden_run(["2d"])), summary("2d", without=without))
+
+
+def test_sampled_stalls_are_said_to_be():
+    bare = replace(summary("2d", without=["stalls"]), stall_samples={"selected": 10, "wait": 30, "barrier": 60})
+    assert "  waits             barrier 60 %   wait 30 %   by samples" in printed(view(golden_run(["2d"])), bare)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +168,18 @@ def test_columns_without_any_value_are_named_once():
         "1  saxpy   5.00 µs     1     32",
         "not in this report: SM, memory, DRAM, waits mostly, sect/req, confl., occup., regs",
     ]
+
+
+def test_json_names_the_section_of_what_was_not_collected():
+    seen = view(golden_run(["2d"]))
+    bare = summary("2d", without=["dram_bytes", "stalls"])
+    launch = json.loads(json_text(show_document(seen, [bare])))["launches"][0]
+    assert launch["metrics"]["dram_bytes"] == {
+        "value": None, "unit": "byte", "metric": "dram__bytes_read.sum + dram__bytes_write.sum",
+        "section": "MemoryWorkloadAnalysis_Tables",
+    }  # fmt: skip
+    assert "section" not in launch["metrics"]["duration_ns"]
+    assert (launch["stalls"], launch["stalls_from"]) == ({}, None)
 
 
 def test_json_has_the_documented_shape():
