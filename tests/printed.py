@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ncu_lab.metrics import DETAILS_LABELS
@@ -25,7 +25,7 @@ SCALES = {
 LABEL = re.compile(r"`\(\.\w+\) ")
 """The name of a branch's target, which a report gives beside its address."""
 
-NOTHING = ("", "nan", "no data")
+NOTHING = ("", "nan", "-nan", "no data", "n/a")
 
 IDENTITY = {"ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size"}
 IDENTITY |= {"Grid Size", "Device", "CC"}
@@ -68,16 +68,25 @@ class Cell:
     text: str
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Every row of a raw or details page by column, without what was printed before the header."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith('"ID",'))
+    try:
+        header, *rows = csv.reader(lines[start:], strict=True)
+    except csv.Error:  # ncu leaves the quotes in names of NVTX ranges as they are
+        header, *rows = [line.removesuffix(",")[1:-1].split('","') for line in lines[start:] if line]
+    return [dict(zip(header, row, strict=False)) for row in rows]
+
+
 def cells_of(path: Path, *, unknown: bool = False) -> list[Cell]:
-    """Every printed value of a raw or details page, without what was printed before it.
+    """Every printed value of a raw or details page.
 
     Args:
         path: The export.
         unknown: Whether to give values of a details page whose label is not known, as ``section/item/label``.
     """
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    start = next(number for number, line in enumerate(lines) if line.startswith('"ID",'))
-    rows = list(csv.DictReader(lines[start:]))
+    rows = rows_of(path)
     if "Metric Name" in rows[0]:
         ids = list(dict.fromkeys(row["ID"] for row in rows))
         return [
@@ -88,6 +97,16 @@ def cells_of(path: Path, *, unknown: bool = False) -> list[Cell]:
     units, results = rows[0], rows[1:]
     names = [name for name in units if name not in IDENTITY and "Domain:" not in name]
     return [Cell(launch, name, units[name], row[name]) for launch, row in enumerate(results) for name in names]
+
+
+def in_order_of(report: ParsedReport, path: Path, cells: Iterable[Cell]) -> Iterator[Cell]:
+    """Number the launches of an export as its report does: exports list one process after the other."""
+    rows = {row["ID"]: row["Process ID"] for row in rows_of(path) if row["ID"]}
+    launches: dict[str, list[int]] = {}
+    for launch, process in zip(report.launches["launch"], report.launches["process"], strict=True):
+        launches.setdefault(re.sub(r".*\((\d+)\)", r"\1", process or ""), []).append(launch)
+    numbers = [launches[process].pop(0) if process in launches else at for at, process in enumerate(rows.values())]
+    yield from (replace(cell, launch=numbers[cell.launch]) for cell in cells)
 
 
 def labelled(row: Mapping[str, str]) -> str | None:
@@ -122,8 +141,9 @@ def compare(read: Values, cells: Iterable[Cell]) -> Comparison:
     found = Comparison()
     for cell in cells:
         found.compared += 1
-        value = read.get((cell.launch, cell.metric))
-        if value is None or not agree(cell.text, cell.unit, *value):
+        # A table has every metric as a column: that of another launch is empty where this one lacks it.
+        value = read.get((cell.launch, cell.metric), (math.nan, None))
+        if not agree(cell.text, cell.unit, *value):
             found.wrong.append((cell.launch, cell.metric, f"{cell.text} {cell.unit}", value))
     return found
 

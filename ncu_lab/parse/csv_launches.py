@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ncu_lab.errors import InputError
-from ncu_lab.metrics import DETAILS_LABELS, DEVICE_PREFIX, LAUNCH_IDENTITY, METRICS, source_metric, stall_metric
+from ncu_lab.metrics import (
+    DETAILS_LABELS,
+    DEVICE_PREFIX,
+    GRAPH_METRIC,
+    LAUNCH_IDENTITY,
+    METRICS,
+    source_metric,
+    stall_metric,
+)
 from ncu_lab.model import INSTANCE_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, ParsedReport, table
 from ncu_lab.parse.csv_tables import Table, Tables
 from ncu_lab.parse.identity import Identity, device_from, launches_table, short_name
+from ncu_lab.parse.instances import LEAST_PC, LEAST_TIME
 from ncu_lab.parse.numbers import Decimal, decimal_point, is_missing, parse_number
 from ncu_lab.parse.units import base_unit
 
@@ -34,9 +43,12 @@ _NAMED = re.compile(r"\(([a-z0-9]{1,30}__[\w.]{1,200})\)$")  # labels that end w
 
 _NAN = float("nan")
 _NUMERIC = re.compile(r"[-+\d.,eE]+")
+_NUMBER_WITH_INSTANCES = re.compile(r"[-\d][\d.,]* \((?:[0-9a-fx]+(?: \(\+\d+\))?: )?[-\d][\d.,]*[;)]")
 _DIMENSIONS = re.compile(r"\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+)\s*[,x]\s*(\d+)\s*[,x]\s*(\d+)")
+_CORRELATION = re.compile(r"0x(?P<hex>[0-9a-f]{1,16})|(?P<number>[0-9]{1,19})(?P<offset> \(\+[0-9]+\))?")
 _CAPABILITY = re.compile(r"(\d+)\.(\d+)")
-_NVTX_RANGE = re.compile(r'"([^"]*)"')
+_NVTX_BETWEEN = re.compile(r'"\s+"')
+_PUSH_POP, _START_STOP = "Domain:Push/Pop_Range", "Domain:Start/Stop_Range"
 _NVTX_ATTRIBUTES = 6  # payload type and value, colour type and colour, message type and message
 
 
@@ -66,12 +78,12 @@ def read_launches(found: Tables, path: Path) -> ParsedReport:
 
 def _number_cells(one: Table) -> Iterator[tuple[str, str]]:
     """Yield column and cell of what may be a number, without instances."""
+    split = _splitter(one)
     if one.is_details:
-        for row in one.rows:
-            yield one.cell(row, "Metric Name"), _split_instances(one.cell(row, "Metric Value"))[0]
+        yield from ((one.cell(row, "Metric Name"), split(one.cell(row, "Metric Value"))[0]) for row in one.rows)
     else:
         columns = [(name, index) for index, name in _metric_columns(one)]
-        yield from ((name, _split_instances(row[index])[0]) for row in one.rows for name, index in columns)
+        yield from ((name, split(row[index])[0]) for row in one.rows for name, index in columns)
 
 
 def _metric_columns(one: Table) -> Iterator[tuple[int, str]]:
@@ -81,10 +93,11 @@ def _metric_columns(one: Table) -> Iterator[tuple[int, str]]:
 def _add_raw(one: Table, launches: _Launches) -> None:
     units = one.units or {}
     columns = [(index, name, *base_unit(units.get(name, ""))) for index, name in _metric_columns(one)]
+    split = _splitter(one)
     for row in one.rows:
         launches.begin(one, row)
         for index, name, unit, factor in columns:
-            value, instances = _split_instances(row[index])
+            value, instances = split(row[index])
             launches.add(name, value, unit, factor)
             if instances:
                 launches.add_instances(name, instances, factor)
@@ -93,6 +106,7 @@ def _add_raw(one: Table, launches: _Launches) -> None:
 def _add_details(one: Table, launches: _Launches) -> None:
     identifying = [index for index, name in enumerate(one.header) if name in IDENTITY or _is_nvtx(name)]
     known: dict[tuple[str, ...], int] = {}
+    split = _splitter(one)
     for row in one.rows:
         key = tuple(row[index] if index < len(row) else "" for index in identifying)
         if key in known:
@@ -102,21 +116,37 @@ def _add_details(one: Table, launches: _Launches) -> None:
         if one.cell(row, "Rule Name"):
             launches.add_rule(one, row)
         if one.cell(row, "Metric Name"):
-            value, instances = _split_instances(one.cell(row, "Metric Value"))
+            value, instances = split(one.cell(row, "Metric Value"))
             name = _metric_name(one, row)
             unit, factor = base_unit(one.cell(row, "Metric Unit"))
             if launches.add(name, value, unit, factor) and instances:
                 launches.add_instances(name, instances, factor)
 
 
+def _splitter(one: Table) -> Callable[[str], tuple[str, list[str]]]:
+    """Return how to split a cell of a table into its value and its instances."""
+    return _split_instances if _prints_instances(one) else lambda cell: (cell, [])
+
+
+def _prints_instances(one: Table) -> bool:
+    """Return whether values are followed by their instances: some number by numbers in brackets."""
+    return any(_NUMBER_WITH_INSTANCES.match(cell) for row in one.rows for cell in row if cell.endswith(")"))
+
+
 def _split_instances(cell: str) -> tuple[str, list[str]]:
-    """Split ``12 (3; 4; 5)``, as ``--print-metric-instances values`` prints, into the value and its instances."""
-    if not cell.endswith(")") or cell.count("(") != 1 or cell.count(")") != 1:
+    """Split ``12 (3; 4; 5)``, as ``--print-metric-instances`` prints, into the value and its instances.
+
+    ``608 (0x7f00: 32; 0x7f10: 32)`` tells also what they belong to, ``(saxpy)`` is a metric without a value. Other
+    words in brackets are part of a word: ``NVIDIA GeForce RTX 3070 (Laptop)``.
+    """
+    value, mark, rest = cell.partition("(")
+    value = value.rstrip()
+    if not mark or not cell.endswith(")"):
         return cell, []
-    value, _, rest = cell.partition("(")
-    value, instances = value.rstrip(), rest[:-1].split("; ")
-    listed = all(is_missing(one) or _NUMERIC.fullmatch(one) for one in instances) or instances == [value]
-    return (value, instances) if listed else (cell, [])
+    instances = rest[:-1].split("; ")
+    if is_missing(value) or _NUMERIC.fullmatch(value) or all(one.rpartition(": ")[2] == value for one in instances):
+        return value, instances
+    return cell, []
 
 
 def _metric_name(one: Table, row: Sequence[str]) -> str:
@@ -176,12 +206,14 @@ class _Launches:
         return True
 
     def add_instances(self, name: str, cells: Sequence[str], factor: float) -> None:
-        """Add the instances of a metric; a CSV numbers them, it does not tell what they belong to."""
+        """Add the instances of a metric: numbered, where the export does not tell what they belong to."""
         for position, cell in enumerate(cells):
-            number, text = self._value(cell)
-            entry = {"launch": self._at, "metric": name, "kind": "index", "correlation": position}
+            told, mark, rest = cell.partition(": ")
+            number, text = self._value(rest if mark else cell)
+            entry: dict[str, object] = {"launch": self._at, "metric": name, "value": number * factor, "text": text}
+            entry |= _correlation(told, position) if mark else {"kind": "index", "correlation": position}
             for column in self.instances:
-                self.instances[column].append({**entry, "value": number * factor, "text": text}.get(column))
+                self.instances[column].append(entry.get(column))
 
     def add_rule(self, one: Table, row: Sequence[str]) -> None:
         """Add what a rule said."""
@@ -223,6 +255,16 @@ class _Launches:
         )
 
 
+def _correlation(told: str, position: int) -> dict[str, object]:
+    """Return what an instance belongs to: ``0x7f06037a0000``, ``512``, ``1796009169318977408 (+0)`` or a name."""
+    match = _CORRELATION.fullmatch(told)
+    if match is None:
+        return {"kind": "name", "correlation": position, "label": told}
+    number = int(match["hex"], 16) if match["hex"] else int(match["number"])
+    kind = "pc" if match["hex"] or LEAST_PC <= number < LEAST_TIME else "index"
+    return {"kind": "time" if match["offset"] else kind, "correlation": number}
+
+
 def _device(context: Mapping[str, float | str], capability: str) -> Device | None:
     """Describe the GPU of a launch; the details page tells nothing but its compute capability."""
     device = device_from(context)
@@ -234,20 +276,32 @@ def _device(context: Mapping[str, float | str], capability: str) -> Device | Non
 
 def _identity(one: Table, row: Sequence[str]) -> Identity:
     kernel = one.cell(row, "Kernel Name") or "(unnamed)"
+
+    def told(column: str) -> str | None:
+        cell = one.cell(row, column)
+        return None if is_missing(cell) else cell
+
     process, name = one.cell(row, "Process ID"), one.cell(row, "Process Name")
     return Identity(
         kernel=kernel,
         function=short_name(kernel),
-        mangled=None,
+        mangled=kernel if kernel.startswith("_Z") else None,  # --print-kernel-base mangled
         grid=_dimensions(one.cell(row, "Grid Size")),
         block=_dimensions(one.cell(row, "Block Size")),
-        stream=one.cell(row, "Stream") or None,
-        context=one.cell(row, "Context") or None,
+        stream=told("Stream"),
+        context=told("Context"),
         process=f"{name} ({process})" if process else name or None,
-        device=one.cell(row, "Device") or None,
-        nvtx=tuple(path for column in one.header if _is_nvtx(column) for path in _nvtx_path(one.cell(row, column))),
-        workload="kernel",
+        device=told("Device"),
+        nvtx=_nvtx_path(one, row),
+        workload=_workload(one, kernel),
     )
+
+
+def _workload(one: Table, kernel: str) -> str:
+    """Return what was profiled: a range or graph is named so; a range has no sizes, a graph metrics of its own."""
+    if kernel == "range" and "Grid Size" not in one.at:
+        return "range"
+    return "graph" if kernel == "graph" and GRAPH_METRIC in one.at else "kernel"
 
 
 def _dimensions(cell: str) -> tuple[int, int, int]:
@@ -272,12 +326,35 @@ def _with_sizes(identity: Identity, numbers: Mapping[str, float]) -> Identity:
 
 
 def _is_nvtx(column: str) -> bool:
-    return "Domain:Push/Pop_Range" in column or "Domain:Start/Stop_Range" in column
+    return _PUSH_POP in column or _START_STOP in column
 
 
-def _nvtx_path(cell: str) -> Iterator[str]:
-    """Yield the ranges of a cell like ``2195  "<default domain>:ncu-lab/2d:none:none:none:none:none:none"``."""
-    for quoted in _NVTX_RANGE.findall(cell):
-        domain, _, name = quoted.partition(":")
-        name = name.rsplit(":", _NVTX_ATTRIBUTES)[0]
-        yield name if domain in ("", "<default domain>") else f"{domain}@{name}"
+def _nvtx_path(one: Table, row: Sequence[str]) -> tuple[str, ...]:
+    """Return the ranges around a launch, in the order of a report: by domain, in it those that nest before others."""
+    nesting = [_nvtx_ranges(one.cell(row, name), numbered=False) for name in one.header if _PUSH_POP in name]
+    others = [_nvtx_ranges(one.cell(row, name), numbered=True) for name in one.header if _START_STOP in name]
+    found = [path for ranges in (*nesting, *others) for path in ranges]
+    domains = list(dict.fromkeys(domain for domain, _ in found))
+    return tuple(path for _, path in sorted(found, key=lambda path: domains.index(path[0])))
+
+
+def _nvtx_ranges(cell: str, *, numbered: bool) -> Iterator[tuple[str, str]]:
+    """Yield domain and path of a cell like ``2195  "<default domain>:ncu-lab/2d:none:none:none:none:none:none"``.
+
+    Ranges of start and end have a number before the domain. Names may hold quotes and colons: ncu escapes neither.
+    """
+    start, end = cell.find('"'), cell.rfind('"')
+    for quoted in _NVTX_BETWEEN.split(cell[start + 1 : end]) if start < end else ():
+        domain, _, rest = (quoted.partition(":")[2] if numbered else quoted).partition(":")
+        name = _nvtx_name(rest)
+        yield domain, name if domain in ("", "<default domain>") else f"{domain}@{name}"
+
+
+def _nvtx_name(text: str) -> str:
+    """Return the name before a range's attributes; the last of these is the message: none, or the name once more."""
+    parts = text.split(":")
+    for length in range(1, len(parts) - _NVTX_ATTRIBUTES + 1):
+        name, message = ":".join(parts[:length]), ":".join(parts[length + _NVTX_ATTRIBUTES - 1 :])
+        if message in (name, "none"):
+            return name
+    return text.rsplit(":", _NVTX_ATTRIBUTES)[0]

@@ -48,6 +48,8 @@ def _read(lines: Sequence[str], path: Path) -> ParsedReport:
         return read_session(lines, path)
     if cause is not None:
         raise NothingExportedError(f"{path} holds no results; ncu said: {cause}", "Profile again.", "\n".join(lines))
+    if any("Kernel Name" in line and "Invocations" in line for line in lines):
+        raise InputError(f"{path} sums launches up (--print-summary) and tells of none of them", _EXPORT)
     raise InputError(f"{path} is no CSV export of ncu: no header with the columns ID and Kernel Name", _EXPORT)
 
 

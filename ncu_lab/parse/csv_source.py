@@ -39,16 +39,16 @@ def read_source(lines: Sequence[str], path: Path) -> ParsedReport:
     """Read the instructions of every launch; metrics of whole launches are not on this page.
 
     Raises:
-        InputError: When the page tells lines of code only, or its number format cannot be told.
+        InputError: When the page has no counters of instructions, or its number format cannot be told.
     """
     page = _Page()
     for line in lines:
         page.read(line)
     launches, doubled = _launches(page.blocks)
-    if not any(launch.rows for launch in launches):
+    if not any(launch.rows and launch.columns() for launch in launches):
         raise InputError(
-            f"{path} is a source page without instructions, which alone can be told apart",
-            "Export it with them: ncu --import REPORT --csv --page source --print-source cuda,sass",
+            f"{path} is a source page without counters of instructions",
+            "They are in --print-source sass or cuda,sass of a report with --section SourceCounters.",
         )
     decimal = decimal_point((cell for launch in launches for cell in launch.number_cells()), str(path))
     instances = _Instances(decimal)
@@ -86,7 +86,7 @@ class _Header:
 def _header(line: str) -> _Header | None:
     for delimiter in DELIMITERS:
         names = cells(line, delimiter)
-        if _SOURCE in names and (_ADDRESS in names or _LINE in names) and len(names) > 2:
+        if _SOURCE in names and (_ADDRESS in names or _LINE in names):
             return _Header(tuple(names), delimiter)
     return None
 

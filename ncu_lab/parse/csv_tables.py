@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ncu_lab.model import Notice
-from ncu_lab.parse.csv_text import DELIMITERS, cells
+from ncu_lab.parse.csv_text import DELIMITERS, cells, quoted_cells
 
 _MOST_LINES = 200  # of one record: a rule's message has a few
 _LISTED = 5  # line numbers in a notice
@@ -84,7 +84,7 @@ def find_tables(lines: Sequence[str]) -> Tables:
         taken = 0 if table is None else _take(table, lines, at)
         if table is not None and taken == 0 and line.strip():
             columns = len(cells(line, table.delimiter)) if line.startswith('"') else 0
-            if table.quoted and table.row_start.match(line) and columns != other:
+            if table.quoted and table.row_start.match(line) and (columns == 0 or columns != other):
                 found.cut.append(at + 1)
             else:
                 other = columns
@@ -113,8 +113,13 @@ def _take(table: Table, lines: Sequence[str], at: int) -> int:
     if table.quoted and not lines[at].startswith(('"', table.delimiter)):
         return 0
     record, taken = _record(table, lines, at)
-    row = cells(record, table.delimiter) if record.count('"') % 2 == 0 else []
-    if len(row) < table.least or any(row[len(table.header) :]):
+    row = cells(record, table.delimiter)
+    if not row and table.quoted and table.row_start.match(lines[at]):
+        row, taken = quoted_cells(lines[at], table.delimiter), 1
+    if table.quoted and len(row) == table.least and record.endswith(table.delimiter):
+        return 0  # cut before its last cell, which is in quotes even where it is empty
+    # Rows of metrics end after their value, with an empty cell more where there are columns of rules.
+    if (len(row) < len(table.header) and len(row) - table.least not in (0, 1)) or any(row[len(table.header) :]):
         return 0
     number = table.cell(row, "ID").strip()
     if number.isdecimal():

@@ -56,13 +56,26 @@ def _encoding(data: bytes) -> str:
 
 
 def cells(record: str, delimiter: str) -> list[str]:
-    """Split one record into its cells; none when it is no record.
+    """Split one record into its cells; none when it is no record: a quote in a quoted cell must be doubled.
 
     A cell may hold line breaks, and the instances of a metric make cells far longer than the csv module's default
     limit.
     """
     csv.field_size_limit(sys.maxsize)
     try:
-        return next(csv.reader([record], delimiter=delimiter), [])
+        return next(csv.reader([record], delimiter=delimiter, strict=True), [])
     except csv.Error:
         return []
+
+
+def quoted_cells(record: str, delimiter: str) -> list[str]:
+    """Split a record of which all cells are quoted at the quotes between cells, whatever is inside of them.
+
+    ncu leaves quotes in the names of NVTX ranges as they are, which makes no CSV. The last cell may be empty and bare.
+    """
+    body, bare_end = record.rstrip(), []
+    if body.endswith('"' + delimiter):
+        body, bare_end = body[:-1], [""]
+    if len(body) < 2 or not (body.startswith('"') and body.endswith('"')) or body.endswith(f'{delimiter}"'):
+        return []  # the last: cut after the first quote of a cell
+    return [cell.replace('""', '"') for cell in body[1:-1].split(f'"{delimiter}"')] + bare_end

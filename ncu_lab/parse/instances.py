@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 KINDS = ("pc", "index", "time", "name")
 _PC, _INDEX, _TIME, _NAME = range(len(KINDS))
 
-_LEAST_TIME = 2**58
+LEAST_TIME = 2**58
 """Correlations from here on are times: nanoseconds since 1970 passed it in 1979, no GPU address reaches it."""
 
-_LEAST_PC = 2**32
+LEAST_PC = 2**32
 """Addresses of instructions begin far above this in all known reports, indexes end far below.
 Asking for SASS does not tell: some reports have none, others have code at address 0, where indexes look like addresses.
 """
@@ -98,9 +98,9 @@ class InstanceColumns:
         as_uint64 = ids.as_uint64
         correlations = [as_uint64(row) for row in rows]
         last = correlations[-1]  # some time lines start at 0
-        if last < _LEAST_PC:
+        if last < LEAST_PC:
             return _INDEX, correlations
-        return (_TIME if last >= _LEAST_TIME or is_time_line(name) else _PC), correlations
+        return (_TIME if last >= LEAST_TIME or is_time_line(name) else _PC), correlations
 
     def _places_of(self, pcs: Sequence[int]) -> list[int]:
         # Most metrics of a launch are correlated with the very same instructions.

@@ -11,11 +11,14 @@ from ncu_lab.errors import InputError
 
 Decimal = Literal[".", ","]
 
-MISSING = frozenset({"", "-", "n/a", "nan", "no data"})
+MISSING = frozenset({"", "-", "n/a", "nan", "-nan", "nan(ind)", "-nan(ind)", "no data"})
 """What stands for a value that is not there; a ``(!)`` before it says that ncu could not compute it."""
 
 _BLANKS = "\u00a0\u202f\u2009 '\u2019"  # thousands separators that never are a decimal point
 _SHAPE = re.compile(r"[+-]?[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?")
+_PLAIN = re.compile(r"[+-]?[0-9]+\.[0-9]{6}")
+"""What the raw page prints averages as in every locale, beside numbers in the locale's own notation."""
+
 _GROUPED = {
     ".": re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?|[0-9]+(?:\.[0-9]*)?"),
     ",": re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+(?:,[0-9]*)?|[0-9]+(?:,[0-9]*)?"),
@@ -40,6 +43,8 @@ def parse_number(text: str, decimal: Decimal = ".") -> float | None:
     bare = _bare(text)
     if bare is None:
         return None
+    if _PLAIN.fullmatch(bare):
+        return float(bare)
     mantissa, mark, exponent = _split(bare)
     if not _GROUPED[decimal].fullmatch(mantissa.lstrip("+-")):
         return None
@@ -52,7 +57,8 @@ def decimal_point(cells: Iterable[tuple[str, str]], where: str) -> Decimal:
     """Decide which mark is the decimal point in a file, from all of its cells together.
 
     A mark that repeats separates thousands; where both occur the last one is the decimal point; a single mark that is
-    not before exactly three digits is a decimal point; ``1,234`` alone tells nothing.
+    not before exactly three digits is a decimal point; ``1,234`` alone tells nothing, and ``1.234567`` is the same in
+    every file.
 
     Args:
         cells: Column and cell of everything that may be a number; other cells are ignored.
@@ -69,7 +75,7 @@ def decimal_point(cells: Iterable[tuple[str, str]], where: str) -> Decimal:
             continue
         seen.add(cell)
         bare = _bare(cell)
-        if bare is None:
+        if bare is None or _PLAIN.fullmatch(bare):
             continue
         mantissa = _split(bare)[0].lstrip("+-")
         points: list[Decimal] = [mark for mark in (".", ",") if _GROUPED[mark].fullmatch(mantissa)]

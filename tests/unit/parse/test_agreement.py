@@ -108,7 +108,7 @@ def test_instances_agree(golden: Golden, parsed: Parsed) -> None:
     # The export only numbers the instances.
     numbered = report.assign(correlation=report.groupby(keys[:2], observed=True).cumcount()).astype({"metric": object})
     both = numbered.merge(export[[*keys, "value"]], on=keys, suffixes=("", "_printed"))
-    assert len(both) == len(export) == 282_785
+    assert len(both) == len(export) == 282_833
     numbers = both[both["text"].isna()]
     last_digit = numbers["metric"].map(lambda name: 0.01 * 10.0 ** SCALES.get(units[name], 0))
     assert ((numbers["value"] - numbers["value_printed"]).abs() <= last_digit * 0.501).all()

@@ -178,8 +178,10 @@ def test_any_text_is_refused_kindly(text: str, tmp_path_factory: pytest.TempPath
     [
         ("", "is empty (0 bytes)"),
         ("a,b\n1,2\n", "no header with the columns ID and Kernel Name"),
-        ('"Kernel Name","f"\n"Address","Source","# Samples"\n', "a source page without instructions"),
-        ('"File Path","a.cu"\n"Line No","Source","# Samples"\n"1","int x;","0"\n', "without instructions"),
+        ('"Kernel Name","f"\n"Address","Source","# Samples"\n', "a source page without counters"),
+        ('"File Path","a.cu"\n"Line No","Source","# Samples"\n"1","int x;","0"\n', "without counters"),
+        ('"1","int x;"\n"Line No","Source"\n', "without counters"),
+        ('"Process ID","Kernel Name","Invocations","Metric Name","Minimum"\n"1","f","3","x","0"\n', "sums launches up"),
         ("==PROF== x\n==ERROR== The application returned an error code (11).\n", "returned an error code (11)"),
         (RAW.splitlines()[0], "a header but no results"),
     ],

@@ -105,7 +105,7 @@ def test_lines_of_code_alone_are_refused(written: Written) -> None:
     text = '"File Path","a.cu"\n"Function Name","f"\n"Line No","Source","# Samples"\n"1","int x;","0"\n'
     with pytest.raises(InputError) as caught:
         read_csv(written(text))
-    assert "without instructions" in caught.value.message
+    assert "without counters" in caught.value.message
     assert "cuda,sass" in (caught.value.hint or "")
 
 

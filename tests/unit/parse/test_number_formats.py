@@ -69,7 +69,9 @@ def test_examples(text: str, decimal: Decimal, value: float | None) -> None:
     assert parse_number(text, decimal) == value
 
 
-@pytest.mark.parametrize("text", ["", " ", "-", "n/a", "N/A", "nan", "(!) nan", "(!) n/a", "no data"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "-", "n/a", "N/A", "nan", "-nan", "-nan(ind)", "(!) nan", "(!) n/a", "no data"]
+)
 def test_missing(text: str) -> None:
     assert is_missing(text)
 
@@ -89,6 +91,14 @@ def test_one_telling_cell_is_enough() -> None:
     assert decimal_point(column("13.485", "1.234.567"), "x.csv") == ","
     assert decimal_point(column("13.485", "0.485"), "x.csv") == "."
     assert decimal_point(column("27.595.520", "65,77"), "x.csv") == ","
+
+
+def test_averages_of_six_decimals_are_the_same_in_every_locale() -> None:
+    # A German export of ncu 2025.3.1: the first is printed as in C, the others in the locale.
+    assert decimal_point(column("5466.500000", "1.980.000", "1.221,05"), "x.csv") == ","
+    assert parse_number("5466.500000", ",") == 5466.5
+    assert parse_number("-0.018457", ",") == -0.018457
+    assert parse_number("1.980.000", ",") == 1_980_000.0
 
 
 def test_contradicting_cells_are_refused() -> None:
