@@ -114,8 +114,8 @@ def metrics_page() -> str:
             "## How each is computed\n",
             words_table(("key", "computed from", "other names read too"), [_computation(one) for one in CATALOGUE]),
             "## Stall reasons\n",
-            f"Warp-cycles per issued instruction (`{stall_metric('REASON')}`), in the order in which they stack; where a",
-            "report holds none, the shares of samples (`smsp__pcsamp_warps_issue_stalled_REASON`) are shown as such.\n",
+            f"Warp-cycles per issued instruction (`{stall_metric('REASON')}`), in the order in which they stack.",
+            "Where a report holds none, the samples (`smsp__pcsamp_warps_issue_stalled_REASON`) stand for them.\n",
             words_table(("family", "reasons"), families),
         ]
     )

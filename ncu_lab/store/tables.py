@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ncu_lab.model import table
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -73,11 +71,14 @@ def read_table(data: bytes, columns: Mapping[str, str]) -> pd.DataFrame:
     Raises:
         ValueError: When the bytes are not Parquet, or a column is missing.
     """
+    import pandas as pd
+
     try:
         # Not pq.read_table: it imports all of pyarrow's datasets first.
         words = [name for name, kind in columns.items() if kind in ("object", "category") and name not in _LISTS]
         arrow = pq.ParquetFile(pa.BufferReader(data), read_dictionary=words).read(columns=list(columns))
-        return table(columns, {name: _column(arrow[name], name, kind) for name, kind in columns.items()})
+        found = {name: pd.Series(_column(arrow[name], name, kind), dtype=kind) for name, kind in columns.items()}
+        return pd.DataFrame(found, copy=False)
     except (KeyError, pa.ArrowException, OSError) as error:
         raise ValueError(str(error)) from error
 
@@ -85,11 +86,14 @@ def read_table(data: bytes, columns: Mapping[str, str]) -> pd.DataFrame:
 def _column(column: pa.ChunkedArray, name: str, kind: str) -> Any:
     if name in _LISTS:
         return column.to_pylist()
-    if kind not in ("object", "category"):
-        return column.to_pandas(integer_object_nulls=kind == "Int64")
     import numpy as np
     import pandas as pd
 
+    if kind == "Int64":
+        numbers = column.fill_null(-1).to_numpy().astype(np.int64, copy=False)
+        return pd.arrays.IntegerArray(numbers, column.is_null().to_numpy())
+    if kind not in ("object", "category"):
+        return column.to_pandas()
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     words = encoded.unify_dictionaries().combine_chunks()
     words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
