@@ -148,8 +148,9 @@ def failures_page() -> str:
             "profiled, the program's own when that failed), so the report decides whether a profile went well, and the",
             "whole log with the program's output is searched for the reason: the first cause that is known, then an",
             "error of ncu that is not, then what usually follows from one. Words in capitals stand for the log's.",
-            "Origins: `golden/err/…` are outputs we recorded with ncu 2025.3.1 on an H200 (kept in `tests/data/ncu`,",
-            "where `scenarios.toml` names the command); NAME#N is an issue of a public project.\n",
+            "Origins: recorded/NAME is what ncu 2025.3.1 said on an H200 (`tests/data/ncu/NAME.txt`; `scenarios.toml`",
+            "there names the command); NAME#N is an issue of a public project. What is not provoked by us rests on",
+            "others' words: `scenarios.toml` says why, or which step of `tests/gpu/record_failures.sh` is to try it.\n",
             *tables,
         ]
     )

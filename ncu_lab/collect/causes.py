@@ -7,44 +7,14 @@ Where words differ between versions of ncu, a pattern covers all that were seen.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, ProgramError, UsageError
+from ncu_lab.collect.cause import Cause
+from ncu_lab.errors import EnvironmentLacksError, InputError, ProgramError, UsageError
+
+__all__ = ["CAUSES", "COUNTER_CODES", "FAMILIES", "Cause"]
 
 COUNTER_CODES = frozenset({"no_permission", "library_not_loaded", "counters_busy", "unsupported_gpu", "old_driver"})
 """Causes by which no counter can be read here at all; building, checking and timing still work."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A known cause of failure.
-
-    Attributes:
-        code: Stable name.
-        when: How it comes about, for the documentation.
-        pattern: What betrays it in ncu's words; named groups fill ``message``. Empty where no words do: then it is
-            told from how the run ended and what the report holds.
-        message: What happened, for people.
-        hint: What to do.
-        error: The error it becomes, which carries the exit code.
-        seen: Where its words come from: a recorded output (``golden/err``, ``tests/data/ncu``), NVIDIA's
-            documentation, or public reports.
-        retryable: Whether the same command may succeed a little later.
-        is_consequence: Whether ncu says it also after another failure; then it only counts where no cause is known.
-        in_output: Whether it is looked for in the program's own output too.
-    """
-
-    code: str
-    when: str
-    pattern: str
-    message: str
-    hint: str
-    error: type[NcuLabError]
-    seen: str
-    retryable: bool = False
-    is_consequence: bool = False
-    in_output: bool = False
-
 
 _MACHINE = (
     Cause(
@@ -56,7 +26,7 @@ _MACHINE = (
         "with --cap-add=SYS_ADMIN). In a container nothing inside it can change this. On WSL2: Windows' NVIDIA control "
         "panel, Developer.",
         EnvironmentLacksError,
-        "NVIDIA, ERR_NVGPUCTRPERM; ThunderKittens#73, DeepGEMM#46",
+        "NVIDIA, ERR_NVGPUCTRPERM; ThunderKittens#73, DeepGEMM#46; not provoked by us",
     ),
     Cause(
         "library_not_loaded",
@@ -75,18 +45,19 @@ _MACHINE = (
         "the GPU's counters are held by another tool, often DCGM monitoring or a second profiler",
         "Pause it and try again: dcgmi profile --pause (later: dcgmi profile --resume).",
         EnvironmentLacksError,
-        "NVIDIA, Profiling Guide, FAQ; public reports of ncu 2023 to 2025",
+        "recorded/counters-busy; NVIDIA, Profiling Guide, FAQ; public reports of ncu 2023 to 2025",
         retryable=True,
     ),
     Cause(
         "other_profiler",
-        "The program runs under, or starts, another profiler or debugger of CUDA.",
+        "The program runs under, or starts, another profiler or debugger of CUDA. Under compute-sanitizer, or "
+        "with a second ncu, ncu says no word of it: that ends in no_kernels, and in timeout.",
         r"(?i)another (?:instance of a )?(?:profiler|tool) (?:is )?already|already attached to (?:this|the) process|"
         r"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
         "another profiler or debugger is attached to the program",
         "Stop it (cuda-gdb, compute-sanitizer, nsys, a profiling wrapper in the command) and profile again.",
         EnvironmentLacksError,
-        "NVIDIA, CUPTI, error codes; not recorded",
+        "NVIDIA, CUPTI, error codes; not provoked by us",
     ),
     Cause(
         "clocks",
@@ -104,7 +75,16 @@ _MACHINE = (
         "ncu's lock file {file} cannot be opened: another user left it behind",
         "Remove it, or give ncu a temporary folder of your own: TMPDIR=$HOME/tmp ncu-lab …",
         EnvironmentLacksError,
-        "NVIDIA, Profiling Guide, FAQ; madgraph4gpu#603; public reports",
+        "NVIDIA, Profiling Guide, FAQ; madgraph4gpu#603; public reports; not provoked by us",
+    ),
+    Cause(
+        "unreadable_home",
+        "HOME names the folder of another user (sudo -u, setpriv, a container's user without a home).",
+        r"Failed to parse options: filesystem error: [^\n[]*(?:\[(?P<file>[^\n\]]*)\])?",
+        "ncu may not look for its settings in {file}",
+        "Set HOME to a folder of your own: HOME=/tmp ncu-lab …",
+        EnvironmentLacksError,
+        "recorded/unreadable-home",
     ),
     Cause(
         "old_driver",
@@ -131,7 +111,7 @@ _MACHINE = (
         "the program found no usable GPU or driver",
         "ncu-lab doctor says what this machine has.",
         EnvironmentLacksError,
-        "CUDA runtime error names",
+        "CUDA runtime error names; not provoked by us",
         in_output=True,
     ),
     Cause(
@@ -141,7 +121,7 @@ _MACHINE = (
         "the disk is full",
         "Free some room, or choose another temporary folder: TMPDIR=/elsewhere ncu-lab …",
         EnvironmentLacksError,
-        "the system's own words (ENOSPC)",
+        "the system's own words (ENOSPC); not provoked by us",
         in_output=True,
     ),
 )
@@ -154,7 +134,7 @@ _REQUEST = (
         "ncu knows no section {name}",
         "ncu --list-sections names those it knows.",
         UsageError,
-        "golden/err/bad-section",
+        "recorded/bad-section",
     ),
     Cause(
         "empty_set",
@@ -163,7 +143,7 @@ _REQUEST = (
         "the sections asked for collect nothing; ncu knows no such --set",
         "ncu --list-sets names the sets it knows.",
         UsageError,
-        "golden/err/bad-set",
+        "recorded/bad-set",
     ),
     Cause(
         "unknown_metric",
@@ -173,7 +153,7 @@ _REQUEST = (
         "ncu has no such metric on this GPU: {name}",
         "ncu --query-metrics lists what this GPU has.",
         UsageError,
-        "public reports of ncu 2021.2 and 2025",
+        "recorded/metric-not-found; public reports of ncu 2021.2 and 2025",
     ),
     Cause(
         "no_program",
@@ -182,7 +162,7 @@ _REQUEST = (
         "there is no program {name}",
         "Give its path, or a name on PATH, after the two dashes: ncu-lab profile --name NAME -- COMMAND …",
         UsageError,
-        "golden/err/no-app",
+        "recorded/no-app",
     ),
     Cause(
         "bad_option",
@@ -192,7 +172,7 @@ _REQUEST = (
         "ncu refused its options: {why}",
         "This ncu may be too old; ncu-lab doctor shows its version.",
         EnvironmentLacksError,
-        "public reports of ncu 2025 and 2026",
+        "recorded/bad-option, recorded/export-page; public reports of ncu 2025 and 2026",
     ),
     Cause(
         "report_exists",
@@ -201,7 +181,7 @@ _REQUEST = (
         "ncu would not overwrite {name}",
         "Remove it and profile again.",
         ProgramError,
-        "golden/err/output-exists",
+        "recorded/output-exists",
     ),
 )
 
@@ -215,7 +195,7 @@ _PROGRAM = (
         "a kernel of the program failed on the GPU: {why}",
         "The kernel is to blame, not the profiler: compute-sanitizer COMMAND shows where.",
         ProgramError,
-        "CUDA runtime error names",
+        "CUDA runtime error names; with ncu 2025.3.1 it is kernel_failed",
         in_output=True,
     ),
     Cause(
@@ -225,7 +205,7 @@ _PROGRAM = (
         "the program ran out of GPU memory under the profiler",
         "ncu keeps a copy of what a kernel writes while it replays it: choose a smaller size, or free the GPU.",
         ProgramError,
-        "CUDA runtime error names",
+        "recorded/out-of-memory; CUDA runtime error names",
         in_output=True,
     ),
     Cause(
@@ -239,32 +219,42 @@ _PROGRAM = (
     ),
     Cause(
         "ended_by_signal",
-        "Somebody ended ncu: a batch system's time limit, Ctrl-C in another window.",
+        "Somebody ended ncu: a batch system's limit of time or memory, kill. Also told from the exit code alone.",
         r"==PROF== Received signal",
         "ncu was ended by a signal from outside",
         "A batch system's limit of time or memory? Fewer launches (-k, --launches) or sections take less.",
         ProgramError,
-        "a public report (DeepBench under a time limit)",
+        "a public report (DeepBench under a time limit); recorded/hang, where it says no word",
+    ),
+    Cause(
+        "kernel_failed",
+        "A kernel reads or writes where it may not, or traps; ncu ends the program before it can say more.",
+        r"==ERROR== LaunchFailed(?:[^\"]*Failed to profile (?:kernel )?\"(?P<kernel>[^\"]*)\")?",
+        "kernel {kernel} failed on the GPU",
+        "It is to blame, not the profiler: compute-sanitizer COMMAND shows where.",
+        ProgramError,
+        "recorded/illegal-address, recorded/trap",
+        is_consequence=True,
     ),
     Cause(
         "launch_failed",
         "ncu could not prepare, replay or measure a kernel, and does not say why.",
-        r"==ERROR== LaunchFailed|Failed to profile (?:kernel )?\"(?P<name>[^\"]*)\"|Failed to prepare kernel",
-        "ncu could not profile kernel {name}",
+        r"Failed to profile (?:kernel )?\"(?P<kernel>[^\"]*)\"|Failed to prepare kernel",
+        "ncu could not profile kernel {kernel}",
         "Run the program without ncu, then under compute-sanitizer; a kernel that waits for another (a collective, a "
         "grid-wide barrier with several processes) cannot be replayed alone.",
         ProgramError,
-        "llvm#17007, PyProf#142, nccl-tests#339",
+        "recorded/hang-ended, llvm#17007, PyProf#142, nccl-tests#339",
         is_consequence=True,
     ),
     Cause(
         "not_instrumented",
         "The program named is a wrapper: it ends before a CUDA call of its own.",
-        r"terminated before first instrumented API call",
+        r"terminated before first instrumented API call|requires the --target-processes all option",
         "the program ended before it used CUDA",
         "Profile the program itself instead of a script that starts it elsewhere.",
         ProgramError,
-        "TensorRT-LLM#183",
+        "recorded/wrapper, TensorRT-LLM#183",
         is_consequence=True,
     ),
     Cause(
@@ -284,7 +274,7 @@ _PROGRAM = (
         "the program ended with {status}",
         "Run it without ncu first.",
         ProgramError,
-        "golden/err/app-crash, golden/err/app-exit3",
+        "recorded/app-crash, recorded/app-exit3, recorded/killed-program",
         is_consequence=True,
     ),
 )
@@ -297,7 +287,7 @@ _IMPORT = (
         "ncu found no report {name}",
         "Check the path, then export again.",
         InputError,
-        "golden/err/import-missing",
+        "recorded/import-missing",
     ),
     Cause(
         "import_not_a_report",
@@ -307,17 +297,17 @@ _IMPORT = (
         "{name} is not a report of ncu",
         "Give ncu --import the .ncu-rep file.",
         InputError,
-        "golden/err/import-not-a-report",
+        "recorded/import-not-a-report",
     ),
     Cause(
         "import_damaged",
         "ncu --import was given a report that is cut or damaged, or one of a newer ncu.",
         r"(?:Failed to load report file '(?P<name>[^']*)'\.\s+(?:==ERROR== )?)?"
-        r"An unexpected incompatibility with this Nsight Compute version",
+        r"(?:An unexpected incompatibility with this Nsight Compute version|File is too small)",
         "ncu cannot load the report {name}: it is damaged, or of another version",
         "Import the .ncu-rep itself: ncu-lab import reads what is left of a damaged one.",
         InputError,
-        "golden/err/import-truncated",
+        "recorded/import-truncated, recorded/import-empty",
     ),
 )
 
@@ -329,16 +319,17 @@ _OUTCOME = (
         "no kernel of the program matches {filters}",
         "{kernels_it_has}",
         UsageError,
-        "golden/err/no-kernel",
+        "recorded/no-kernel, recorded/mangled-filter, recorded/demangled-name, recorded/no-range",
     ),
     Cause(
         "no_kernels",
         "The report holds no result, and no filter was in force.",
         "",
         "the program launched no kernel that ncu could profile",
-        "Does it use the GPU? A program that starts the profiler itself must do so around its kernels.",
+        "Does it use the GPU? A program that starts the profiler itself must do so around its kernels; one under "
+        "compute-sanitizer or another profiler shows none.",
         ProgramError,
-        "golden/err/app-without-cuda",
+        "recorded/app-without-cuda, recorded/sanitizer",
     ),
     Cause(
         "not_collected",
@@ -347,17 +338,17 @@ _OUTCOME = (
         "not collected, though asked for with --metrics: {metrics}",
         "ncu --query-metrics lists what this GPU has.",
         UsageError,
-        "golden/err/bad-metric",
+        "recorded/bad-metric",
     ),
     Cause(
         "timeout",
-        "The profile takes longer than --timeout: a hang, a collective, or simply much to do.",
+        "The profile takes longer than --timeout: a hang, a collective, a program that starts ncu, or much to do.",
         "",
         "profiling took longer than {seconds} s and was ended{where}",
         "A larger --timeout, fewer --section, or a filter (-k, --launches) helps. A kernel that waits for another, "
         "as collectives do, hangs when it is replayed.",
         ProgramError,
-        "NVIDIA, Profiling Guide, Kernel Replay; nccl#466, nccl#536",
+        "recorded/hang, recorded/nested-ncu; NVIDIA, Profiling Guide, Kernel Replay; nccl#466, nccl#536",
     ),
     Cause(
         "incomplete",

@@ -20,6 +20,7 @@ __all__ = [
     "COUNTER_CODES",
     "Failure",
     "failure_of",
+    "failure_of_run",
     "find_cause",
     "last_words",
     "nothing_profiled",
@@ -28,11 +29,17 @@ __all__ = [
 
 _SIGNAL_NAMES = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 
+_FROM_OUTSIDE = (1, 2, 9, 15)
+"""Signals that somebody sends (SIGHUP, SIGINT, SIGKILL, SIGTERM); others are a process's own doing."""
+
 _HEADING = re.compile(r"An error was reported by|An error occurred while|For more information|Use --list|The file does")
 """Errors of ncu that only lead to, or follow, the one that says something."""
 
 _SHUT_DOWN = "==PROF== Trying to shutdown target application"
 """ncu ends the program itself after a failure of its own; the code it then reports is of its own making."""
+
+_NO_SUCH_RANGE = "No kernel is launched in such a range, by the thread that opened it. Without --nvtx all are profiled."
+"""ncu names the kernels there are only where they were filtered by name."""
 
 _MOST_NAMED = 30
 """How many kernels of a program are named when a filter matched none of them."""
@@ -79,7 +86,7 @@ def find_cause(log: str, output: str = "") -> Failure | None:
         # What ncu fails over without a word that is known is still nearer to the cause than what follows from it.
         if cause.is_consequence and _unknown_errors(words[: words.rfind("\n", 0, match.start()) + 1]):
             return unknown_failure(log, output)
-        return _failure(match, cause)
+        return _failure(match, cause, log, output)
     return None
 
 
@@ -102,8 +109,25 @@ def nothing_profiled(log: str, output: str, kernel: str | None, nvtx_range: str 
     if filters:
         # The list of kernels goes where the log goes, or to the console with an ncu that writes it there.
         available = parse_log(log).available or parse_log(output).available
-        return failure_of("no_match", filters=" and ".join(filters), kernels_it_has=_suggestion(kernel, available))
+        told = _suggestion(kernel, available) if kernel or available else _NO_SUCH_RANGE
+        return failure_of("no_match", filters=" and ".join(filters), kernels_it_has=told)
     return failure_of("no_kernels")
+
+
+def failure_of_run(exit_code: int, log: str, output: str) -> Failure:
+    """Return why a run of ncu ended with a code that is not 0.
+
+    Args:
+        exit_code: Its exit code, negative where it was ended by a signal; a shell tells that by 128 more.
+        log: ncu's log.
+        output: What the program printed.
+    """
+    found = find_cause(log, output)
+    if found is not None:
+        return found
+    if max(-exit_code, exit_code - 128) in _FROM_OUTSIDE and not parse_log(log).errors:
+        return failure_of("ended_by_signal")  # ncu does not say so itself
+    return unknown_failure(log, output)
 
 
 def unknown_failure(log: str, output: str) -> Failure:
@@ -112,8 +136,8 @@ def unknown_failure(log: str, output: str) -> Failure:
     errors = _unknown_errors(words) or parse_log(words).errors
     told = errors[0] if errors else (last_words(output, lines=1) or "it ended without a report and without a word")
     kernel = re.search(CAUSES["launch_failed"].pattern, words)
-    if kernel is not None and kernel["name"] and kernel["name"] not in told:
-        told = f"{told} (kernel {kernel['name']})"
+    if kernel is not None and kernel["kernel"] and kernel["kernel"] not in told:
+        told = f"{told} (kernel {kernel['kernel']})"
     return failure_of("unknown", words=told)
 
 
@@ -172,7 +196,7 @@ def _unknown_errors(words: str) -> tuple[str, ...]:
     )
 
 
-def _failure(match: re.Match[str], cause: Cause) -> Failure:
+def _failure(match: re.Match[str], cause: Cause, log: str, output: str) -> Failure:
     text, groups = match.string, match.groupdict()
     if "status" in groups:
         if _SHUT_DOWN in text[: match.start()]:
@@ -180,10 +204,11 @@ def _failure(match: re.Match[str], cause: Cause) -> Failure:
         groups["status"] = _status(int(match["status"]))
     # The words that name the kernel or the file may come a line after those that betray the cause.
     more = list(re.finditer(cause.pattern, text)) if not all(groups.values()) else []
-    return failure_of(
-        cause.code,
-        **{name: value or next((one[name] for one in more if one[name]), "") for name, value in groups.items()},
-    )
+    words = {name: value or next((one[name] for one in more if one[name]), "") for name, value in groups.items()}
+    if "kernel" in words and not words["kernel"]:
+        begun = parse_log(log).kernels or parse_log(output).kernels
+        words["kernel"] = begun[-1].kernel if begun else ""
+    return failure_of(cause.code, **words)
 
 
 def _status(code: int) -> str:

@@ -19,10 +19,10 @@ from ncu_lab.collect.command import Collection, Selection, build_argv
 from ncu_lab.collect.failures import (
     Failure,
     failure_of,
+    failure_of_run,
     find_cause,
     last_words,
     nothing_profiled,
-    unknown_failure,
 )
 from ncu_lab.collect.log import KernelProgress, parse_log
 from ncu_lab.collect.ncu import Ncu, NcuOutcome, known_sections, known_sets, run_ncu
@@ -225,7 +225,7 @@ def _shortfall(job: Job, parsed: ParsedReport, outcome: NcuOutcome) -> NcuLabErr
     count = len(parsed.launches)
     kept = f"; {count} profiled launch{'es' if count != 1 else ''} until then {'are' if count != 1 else 'is'} kept"
     if outcome.exit_code:
-        error = (find_cause(outcome.log, outcome.output) or unknown_failure(outcome.log, outcome.output)).error
+        error = failure_of_run(outcome.exit_code, outcome.log, outcome.output).error
         return type(error)(error.message + kept, _with_last_words(error.hint, outcome.output))
     for notice in parsed.notices:
         if notice.code in _LOSSES:
@@ -251,7 +251,7 @@ def _not_collected(metrics: Sequence[str], parsed: ParsedReport) -> list[str]:
 def _no_report(job: Job, outcome: NcuOutcome) -> Failure:
     if outcome.exit_code == 0:
         return nothing_profiled(outcome.log, outcome.output, job.selection.kernel, job.selection.nvtx_range)
-    failure = find_cause(outcome.log, outcome.output) or unknown_failure(outcome.log, outcome.output)
+    failure = failure_of_run(outcome.exit_code, outcome.log, outcome.output)
     if failure.code == "program_failed":
         failure.error.hint = _with_last_words(failure.error.hint, outcome.output)
     return failure

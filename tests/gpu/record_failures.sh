@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records what ncu says when it fails, on a GPU machine: the words that tests/data/ncu only quotes or composes so far.
+# Records what ncu says when it fails, on a GPU machine: the words in tests/data/ncu, or those it only quotes so far.
 #
 #   record_failures.sh [OUT]      (OUT: a folder, by default $OUT)
 #
@@ -62,13 +62,19 @@ profile() { # STEP ncu-arguments…: with a log file apart, as ncu-lab runs it; 
     printf 'ncu-ended\t%d\tkill -TERM of ncu … ./failures hang\n' $? >>exit-codes.txt
     # What the machine lacks.
     profile no-gpu $one env CUDA_VISIBLE_DEVICES= ./failures
-    record no-permission setpriv --reuid=65534 --regid=65534 --clear-groups env TMPDIR=/tmp ncu $counters ./failures
-    mkdir -p locked/nsight-compute-lock
-    record stale-lock env TMPDIR="$work/locked" ncu $counters ./failures
-    mkdir -p full && mount -t tmpfs -o size=128k none full && record disk-full ncu $counters -o full/x -f ./failures
+    chmod -R a+rX . && mkdir -m 1777 home locked
+    nobody="setpriv --reuid=65534 --regid=65534 --clear-groups env"
+    record unreadable-home $nobody HOME=/root TMPDIR=$work/home ncu $counters ./failures
+    record no-permission $nobody HOME=$work/home TMPDIR=$work/home ncu $counters ./failures
+    (umask 077 && : >locked/nsight-compute-lock)
+    record stale-lock $nobody HOME=$work/home TMPDIR=$work/locked ncu $counters ./failures
+    mkdir -p full && mount -t tmpfs -o size=16k none full && record disk-full ncu $counters -o full/x -f ./failures
     # Profilers beside each other; each with a temporary folder of its own, or they would take turns.
     record nested-ncu ncu $one --target-processes all ncu $one ./failures
-    command -v compute-sanitizer >/dev/null && record sanitizer compute-sanitizer ncu $one ./failures
+    if command -v compute-sanitizer >/dev/null; then
+        record sanitizer compute-sanitizer ncu $one ./failures
+        record sanitized ncu $one --target-processes all compute-sanitizer ./failures
+    fi
     command -v nsys >/dev/null && record nsys nsys profile -o nsys -f true ncu $one ./failures
     mkdir -p second
     TMPDIR=$work/second setsid ncu --set full --clock-control none --target-processes all \
@@ -88,4 +94,4 @@ profile() { # STEP ncu-arguments…: with a log file apart, as ncu-lab runs it; 
 }
 umount full 2>/dev/null
 tar -czf "$out/failures.tar.gz" -- *.console *.log exit-codes.txt version.txt
-column -t -s $'\t' exit-codes.txt | cut -c 1-150
+cut -c 1-150 exit-codes.txt

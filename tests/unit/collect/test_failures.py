@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_lab.collect.causes import CAUSES, COUNTER_CODES, FAMILIES
-from ncu_lab.collect.failures import find_cause, last_words, nothing_profiled, unknown_failure
+from ncu_lab.collect.failures import failure_of_run, find_cause, last_words, nothing_profiled, unknown_failure
+from ncu_lab.collect.log import parse_log
 from ncu_lab.errors import Exit
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
@@ -52,6 +53,14 @@ def test_logs_without_a_failure_give_no_cause(name: str) -> None:
         ("no-permission", "no_permission"),
         ("library-not-loaded", "library_not_loaded"),
         ("counters-busy", "counters_busy"),
+        ("unreadable-home", "unreadable_home"),
+        ("illegal-address", "kernel_failed"),
+        ("trap", "kernel_failed"),
+        ("out-of-memory", "out_of_memory"),
+        ("wrapper", "not_instrumented"),
+        ("import-empty", "import_damaged"),
+        ("export-page", "bad_option"),
+        ("hang-ended", "launch_failed"),
         ("other-profiler", "other_profiler"),
         ("mig-clocks", "clocks"),
         ("lock-file", "lock_file"),
@@ -180,6 +189,42 @@ def test_a_filter_for_another_form_of_the_name_is_noticed(kernel: str, advice: s
     failure = nothing_profiled(recorded("no-kernel"), "", kernel, None)
     assert failure.error.hint.startswith(advice) or advice in failure.error.hint.partition("Kernels")[0]
     assert "Kernels it has: Kernel2" in failure.error.hint
+
+
+def test_the_filters_that_were_recorded_get_their_advice() -> None:
+    assert (
+        "looks like a mangled name" in nothing_profiled(recorded("mangled-filter"), "", "_Z5scalePfi", None).error.hint
+    )
+    hint = nothing_profiled(recorded("mangled-filter"), "", r"scale\(float", None).error.hint
+    assert hint == "Names are matched bare, without namespace, return type or arguments. Kernels it has: scale"
+    assert (
+        nothing_profiled(recorded("demangled-name"), "", "x", None).error.hint == "Kernels it has: scale(float *, int)"
+    )
+    failure = nothing_profiled(recorded("no-range"), "", None, "nothing")
+    assert failure.error.message == "no kernel of the program matches --nvtx nothing"
+    assert failure.error.hint.startswith("No kernel is launched in such a range")
+
+
+def test_the_kernel_that_failed_is_the_last_that_was_begun() -> None:
+    for name, kernel in (("illegal-address", "writes_astray(float *)"), ("trap", "traps()")):
+        failure = find_cause(recorded(name))
+        assert failure is not None
+        assert failure.error.message == f"kernel {kernel} failed on the GPU"
+    older = find_cause('==ERROR== LaunchFailed\n==ERROR== Failed to profile "scatter" in process 1\n')
+    assert older is not None
+    assert older.error.message == "kernel scatter failed on the GPU"
+
+
+@pytest.mark.parametrize(("exit_code", "code"), [(143, "ended_by_signal"), (-9, "ended_by_signal"), (-11, "unknown")])
+def test_a_signal_from_outside_is_told_though_ncu_says_no_word(exit_code: int, code: str) -> None:
+    assert failure_of_run(exit_code, recorded("hang"), "").code == code
+    assert failure_of_run(exit_code, recorded("app-exit3"), "").code == "program_failed"
+
+
+def test_output_of_the_program_may_stand_before_a_message() -> None:
+    log = parse_log(recorded("unended-line"))
+    assert log.warnings[0].startswith("Note: Running with unmodified GPU clocks")
+    assert len(log.kernels) == 2
 
 
 def test_of_many_kernels_some_are_named() -> None:
