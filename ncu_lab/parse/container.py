@@ -168,6 +168,10 @@ def _block(file: BinaryIO, size: int, walk: _Walk) -> Damage | None:
     if end > size:
         where = f"it begins at {start} and should end at {end}; blocks after it, if any, are lost too"
         return Damage(start, f"the last block is cut at byte {size} ({where})")
+    try:
+        _check_entries(file, end, head.sources + head.kernels)
+    except ValueError as error:
+        return Damage(start, f"the block at byte {start} is garbled ({error}); it and what follows cannot be read")
     walk.processes += [head.process] * head.results
     walk.sizes += [head.payload // max(head.results, 1)] * head.results
     walk.ends_in_code = bool(head.sources)
@@ -175,11 +179,27 @@ def _block(file: BinaryIO, size: int, walk: _Walk) -> Damage | None:
     return None
 
 
+def _check_entries(file: BinaryIO, end: int, least: int) -> None:
+    """Make sure that a payload holds as many entries as its header says: NVIDIA's reader aborts where it does not.
+
+    Raises:
+        ValueError: When it does not.
+    """
+    at = file.tell()
+    for number in range(least):
+        length = file.read(4) if at + 4 <= end else b""
+        at += 4 + int.from_bytes(length, "little")
+        if not length or at > end:
+            raise ValueError(f"it announces {least} entries and holds {number}")
+        file.seek(at)
+
+
 @dataclass(slots=True)
 class _Head:
-    """What the header of a block says: counts, bytes of payload, and where it comes from."""
+    """What the header of a block says: counts (of kernels, and of results with other workloads), payload, process."""
 
     sources: int = 0
+    kernels: int = 0
     results: int = 0
     payload: int = 0
     process: Process | None = None
@@ -191,6 +211,7 @@ def _block_header(header: bytes, walk: _Walk) -> _Head:
         if isinstance(value, int):
             if key == _NUM_RESULTS or key in _OTHER_RESULTS:
                 head.results += value
+                head.kernels += value if key == _NUM_RESULTS else 0
             elif key == _NUM_SOURCES:
                 head.sources = value
             elif key == _PAYLOAD_SIZE:

@@ -60,7 +60,10 @@ def read_report(
     if not whole.identities:
         raise InputError(f"{path}: no results; NVIDIA's reader ends on each", "pip install --upgrade ncu-report")
     notices = [*_loss(container, sum(counts)), *whole.notices()]
-    if len(set(container.processes)) <= 1 or (len(counts) == 1 and counts[0] == container.complete):
+    in_order = (
+        len(counts) == 1 and counts[0] == container.complete and len({one.workload for one in whole.identities}) == 1
+    )
+    if len(set(container.processes)) <= 1 or in_order:
         whole.place(container)
     else:  # only their order tells which result is of which process
         notices.append(Notice("unknown_process", "which process each result comes from cannot be told."))

@@ -1,13 +1,14 @@
 """Reports cut anywhere: what is whole is read, what is lost is told with its place; against an independent walk."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lab_command import ncu_lab
-from report_blocks import SOURCES, Block, sized, take_apart
+from report_blocks import RESULTS, SOURCES, Block, number, sized, take_apart
 
 from ncu_lab.errors import InputError
 from ncu_lab.parse.report import read_report
@@ -144,3 +145,27 @@ def test_a_newer_container_is_read_with_a_warning(golden: Golden, tmp_path: Path
     parsed = read_report(path)
     assert len(parsed.launches) == 3
     assert [notice.code for notice in parsed.notices] == ["unknown_version"]
+
+
+def test_a_block_with_fewer_results_than_it_announces_never_meets_the_reader(golden: Golden, tmp_path: Path) -> None:
+    report = take_apart(golden("cupy-nvtx.ncu-rep").read_bytes())
+    last = report.blocks[-1].with_field(number(RESULTS, 2))
+    path = tmp_path / "fewer.ncu-rep"
+    path.write_bytes(replace(report, blocks=(*report.blocks[:-1], last)).packed())
+    parsed = read_report(path)
+    assert len(parsed.launches) == 2
+    assert [notice.message for notice in parsed.notices] == [
+        "2 of 4 results; the block at byte 165689 is garbled (it announces 2 entries and holds 1); it and what follows "
+        "cannot be read."
+    ]
+
+
+def test_a_garbled_result_is_told_by_its_number(golden: Golden, tmp_path: Path) -> None:
+    report = take_apart(golden("cupy-nvtx.ncu-rep").read_bytes())
+    last = report.blocks[-1]
+    noise = replace(last, payload=last.payload[:4] + b"\xff" * (len(last.payload) - 4))
+    path = tmp_path / "noise.ncu-rep"
+    path.write_bytes(replace(report, blocks=(*report.blocks[:-1], noise)).packed())
+    parsed = read_report(path)
+    assert parsed.metrics["launch"].unique().tolist() == [0, 1]
+    assert [notice.message for notice in parsed.notices] == ["result 2 of the report has no values."]
