@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 Cell = tuple[int, int]
@@ -32,8 +31,11 @@ def snake(rows: int, columns: int) -> list[Cell]:
     return [(i, j if i % 2 == 0 else columns - 1 - j) for i in range(rows) for j in range(columns)]
 
 
-def find_path(parity: list[list[int]], seed: int, rounds: int = 150000) -> list[Cell]:
-    """A cheap path over all products: a snake, improved by moving stretches, either way round (simulated annealing)."""
+def find_path(parity: list[list[int]], breaks: set[int], seed: int, rounds: int = 200000) -> list[Cell]:
+    """A cheap path over all products: a snake, improved by moving stretches, either way round (simulated annealing).
+
+    Products at the positions in `breaks` find nothing in the reuse cache.
+    """
     rng = random.Random(seed)
     rows, columns = len(parity), len(parity[0])
     cost = {
@@ -42,7 +44,11 @@ def find_path(parity: list[list[int]], seed: int, rounds: int = 150000) -> list[
         for p in (None, *((i, j) for i in range(rows) for j in range(columns)))
     }
     path: list[Cell | None] = [None, *snake(rows, columns)]
-    total = sum(cost[p, c] for p, c in itertools.pairwise(path))
+
+    def entry(order: list[Cell | None], n: int) -> int:
+        return cost[None if n - 1 in breaks else order[n - 1], order[n]]
+
+    total = sum(entry(path, n) for n in range(1, len(path)))
     best, best_total = path, total
     last = len(path)
     for step in range(rounds):
@@ -56,11 +62,11 @@ def find_path(parity: list[list[int]], seed: int, rounds: int = 150000) -> list[
             piece = piece[::-1]
         candidate = rest[:z] + piece + rest[z:]
         low, high = min(x, z), min(last, max(y, z + len(piece)) + 1)
-        change = sum(cost[candidate[n - 1], candidate[n]] - cost[path[n - 1], path[n]] for n in range(low, high))
+        change = sum(entry(candidate, n) - entry(path, n) for n in range(low, high))
         if change <= 0 or rng.random() < 2.718 ** (-change / heat):
             path, total = candidate, total + change
             if total < best_total:
                 best, best_total = path, total
-                if best_total <= 1:  # the first product of a step always reads three registers
+                if best_total <= len(breaks):  # they always read three registers
                     break
     return [cell for cell in best if cell is not None]

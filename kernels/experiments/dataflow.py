@@ -18,28 +18,31 @@ class ReorderError(RuntimeError):
 
 @dataclass(frozen=True)
 class Load:
-    """A value loaded from shared memory: which pointer it came from, the byte offset and the component."""
+    """A value loaded from shared memory: which pointer it came from, the byte offset and the component.
 
-    pointer: str
+    A pointer is the register that held the address and what had written it in the body (empty: it came in).
+    """
+
+    pointer: tuple[int, str]
     offset: int
     component: int
 
 
 def find_body(code: list[Instruction]) -> tuple[int, int]:
     """Index range [first, last] of the straight-line run of instructions with the most FFMAs."""
-    best, start = (0, 0, 0), 0
     breaks = ("BRA", "BSYNC", "EXIT", "WARPSYNC", "BAR", "SYNCS", "RET", "CALL", "NOP")
+    jumps = [re.findall(r"0x([0-9a-f]+)", i.operands) for i in code if i.opcode.startswith(("BRA", "BSSY", "CALL"))]
+    goals = {int(found[-1], 16) for found in jumps if found}
+    best, start = (0, 0, 0), 0
     for index, ins in enumerate([*code, Instruction(0, "BRA", "")]):
-        if ins.opcode.startswith(breaks):
+        ends = ins.opcode.startswith(breaks)
+        if ends or ins.address in goals:
             count = sum(i.opcode == "FFMA" for i in code[start:index])
             best = max(best, (count, start, index))
-            start = index + 1
+            start = index + ends
     count, start, stop = best
     if count < 256:
         raise ReorderError("no unrolled loop body")
-    goals = [re.findall(r"0x([0-9a-f]+)", i.operands) for i in code if i.opcode.startswith(("BRA", "BSSY", "CALL"))]
-    if any(g and code[start].address < int(g[-1], 16) <= code[stop - 1].address for g in goals):
-        raise ReorderError("something jumps into the body")
     return start, stop - 1
 
 
@@ -52,7 +55,7 @@ def execute(body: list[Instruction]) -> tuple[dict[int, object], dict[int, int]]
     """Runs the body on symbols: the value of every register written, and for each chain the register it started in."""
     state: dict[int, object] = {}
     origin: dict[int, int] = {}
-    pointers: dict[int, str] = {}
+    made: dict[int, str] = {}  # registers written by anything else, and by what
     for ins in body:
         if ins.opcode == "FFMA":
             match = FFMA_TEXT.fullmatch(ins.operands.replace(".reuse", ""))
@@ -72,13 +75,13 @@ def execute(body: list[Instruction]) -> tuple[dict[int, object], dict[int, int]]
                 raise ReorderError(f"unexpected {ins.operands}")
             d, base, offset = int(match[1]), int(match[2]), int(match[3] or "0", 16)
             for component in range(4):
-                state[d + component] = Load(pointers.get(base, f"R{base}"), offset, component)
+                state[d + component] = Load((base, made.get(base, "")), offset, component)
                 origin.pop(d + component, None)
-        elif ins.opcode.startswith("LEA"):
-            registers = [int(r) for r in REGISTERS.findall(ins.operands)]
-            pointers[registers[0]] = ins.operands.partition(",")[2].replace(".reuse", "").strip()
-            state[registers[0]] = pointers[registers[0]]
-            origin.pop(registers[0], None)
+        else:
+            for register in accesses(ins)[1]:
+                made[register] = f"{ins.opcode} {ins.operands.replace('.reuse', '')}"
+                state[register] = made[register]
+                origin.pop(register, None)
     return state, origin
 
 
@@ -97,9 +100,8 @@ class Body:
     entry_b: list[int]
     exit_a: list[int]
     exit_b: list[int]
-    loads: list[tuple[list[tuple[str, int]], list[tuple[str, int]]]]  # per step 1..steps: (A quads, B quads)
-    others: list[int]  # indices of instructions that are neither FFMA, LDS nor address arithmetic
-    addresses: dict[str, int]  # pointer expression -> index of the LEA that makes it
+    loads: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]  # per step 1..steps: (A quads, B quads)
+    others: list[int]  # indices of instructions that are neither FFMA nor LDS
 
 
 def understand(body: list[Instruction], rows: int, columns: int) -> Body:
@@ -136,16 +138,8 @@ def understand(body: list[Instruction], rows: int, columns: int) -> Body:
         loads.append((quads(a), quads(b)))
     exits = [state.get(r) for r in entry_a], [state.get(r) for r in entry_b]
     loads.append((quads(exits[0]), quads(exits[1])))
-    others = [
-        i
-        for i, ins in enumerate(body)
-        if ins.opcode != "FFMA" and not is_fragment_load(ins) and not ins.opcode.startswith("LEA")
-    ]
-    addresses = {}
-    for index, ins in enumerate(body):
-        if ins.opcode.startswith("LEA"):
-            addresses[ins.operands.partition(",")[2].replace(".reuse", "").strip()] = index
-    return Body(acc, steps, entry_a, entry_b, entry_a, entry_b, loads, others, addresses)
+    others = [i for i, ins in enumerate(body) if ins.opcode != "FFMA" and not is_fragment_load(ins)]
+    return Body(acc, steps, entry_a, entry_b, entry_a, entry_b, loads, others)
 
 
 def common(x: frozenset[object], y: frozenset[object]) -> object:
@@ -156,15 +150,15 @@ def common(x: frozenset[object], y: frozenset[object]) -> object:
     return next(iter(both))
 
 
-def quads(values: list[object]) -> list[tuple[str, int]]:
-    """Groups loaded components into (pointer, offset) quads; the order of components must be plain."""
+def quads(values: list[object]) -> list[tuple[int, int]]:
+    """Groups loaded components into (address register, offset) quads; the order of components must be plain."""
     out = []
     for q in range(0, len(values), 4):
         four = values[q : q + 4]
         first = four[0]
         if not isinstance(first, Load) or four != [Load(first.pointer, first.offset, c) for c in range(4)]:
             raise ReorderError(f"fragment {four} is no plain quad")
-        out.append((first.pointer, first.offset))
+        out.append((first.pointer[0], first.offset))
     return out
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 FLOAT32, BFLOAT16 = 7, 9  # CUtensorMapDataType
-CLUSTER_DIMENSION, PROGRAMMATIC_SERIALIZATION = 4, 6  # CUlaunchAttributeID
+CLUSTER_DIMENSION = 4  # CUlaunchAttributeID
 SHARED_MEMORY_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -143,6 +143,20 @@ class Cuda:
         view.owner = raw  # keeps the storage alive
         return view
 
+    def _config(self, grid: int, block: int, shared: int, cluster: int) -> _Config:
+        attributes = (_Attribute * 1)()
+        attributes[0].id = CLUSTER_DIMENSION
+        attributes[0].value[0:3] = [cluster, 1, 1]
+        return _Config((grid, 1, 1), (block, 1, 1), shared, self.stream, attributes, int(cluster > 1))
+
+    def active_clusters(self, function: ct.c_void_p, shared: int, cluster: int, block: int) -> int:
+        """How many clusters of blocks fit on the device at once; GPCs of unequal size leave SMs over."""
+        if cluster == 1:
+            return self.multiprocessors
+        count, config = ct.c_int(), self._config(cluster, block, shared, cluster)
+        self.call("cuOccupancyMaxActiveClusters", ct.byref(count), function, ct.byref(config))
+        return count.value
+
     def launch(
         self,
         function: ct.c_void_p,
@@ -152,20 +166,9 @@ class Cuda:
         args: list[Any],
         *,
         cluster: int = 1,
-        programmatic: bool = False,
     ) -> None:
-        """Launches on the stream; `args` are ctypes objects; `programmatic` may start before its predecessor ends."""
-        attributes = (_Attribute * 2)()
-        count = 0
-        if cluster > 1:
-            attributes[count].id = CLUSTER_DIMENSION
-            attributes[count].value[0:3] = [cluster, 1, 1]
-            count += 1
-        if programmatic:
-            attributes[count].id = PROGRAMMATIC_SERIALIZATION
-            attributes[count].value[0] = 1
-            count += 1
-        config = _Config((grid, 1, 1), (block, 1, 1), shared, self.stream, attributes, count)
+        """Launches on the stream; `args` are ctypes objects."""
+        config = self._config(grid, block, shared, cluster)
         pointers = (ct.c_void_p * len(args))(*(ct.addressof(a) for a in args))
         self.call("cuLaunchKernelEx", ct.byref(config), function, pointers, None)
 

@@ -57,6 +57,7 @@ class Runner:
         self.kernel = cuda.function(module, variant.entry, variant.shared_bytes)
         self.transpose = cuda.function(module, "transpose") if variant.family == "sgemm" else None
         self.workers = cuda.multiprocessors * variant.blocks_per_sm
+        self.active_clusters = cuda.active_clusters(self.kernel, variant.shared_bytes, variant.cluster, 384)
         self.epoch = 0
         self.partial = cuda.alloc(self.workers * variant.tile[0] * variant.tile[1] * 4)
         self.flags = cuda.alloc(self.workers * 16)
@@ -76,23 +77,17 @@ class Runner:
         tiles = -(-m // bm) * -(-n // bn)
         grid = self.workers if v.persistent else tiles
         split = tiles % grid if v.split else 0
-        pieces = -(-m // (64 if v.overlap else 128))  # PIECE in sgemm.cu
-        steps = -(-k // bk)
-        ready = ct.c_uint64(cuda.alloc(steps * 4))  # counts pieces over all launches of this shape
-        cuda.fill(ready.value, 0, steps)
-        ready_count, epoch = ct.c_uint32(0), ct.c_uint32(0)
+        epoch = ct.c_uint32(0)
         args = [map_a, map_b, ct.c_uint64(c), ct.c_int(m), ct.c_int(n), ct.c_int(k), ct.c_int(n), ct.c_float(1.0),
-                ct.c_int(split), ct.c_uint64(self.partial), ct.c_uint64(self.flags), ready, ready_count,
-                epoch]  # fmt: skip
-        t_args = [ct.c_uint64(a), ct.c_uint64(at), ct.c_int(m), ct.c_int(k), ct.c_int(k), ct.c_int(pitch), ready]
-        t_grid = min(cuda.multiprocessors * (1 if v.overlap else 8), pieces * -(-k // 32))
+                ct.c_int(split), ct.c_uint64(self.partial), ct.c_uint64(self.flags), epoch]  # fmt: skip
+        t_args = [ct.c_uint64(a), ct.c_uint64(at), ct.c_int(m), ct.c_int(k), ct.c_int(k), ct.c_int(pitch)]
+        t_grid = min(cuda.multiprocessors * 8, -(-m // 128) * -(-k // 32))  # PIECE in sgemm.cu
 
         def run() -> None:
             self.epoch += 1
             epoch.value = self.epoch  # flags live as long as the runner
-            ready_count.value += pieces
             cuda.launch(self.transpose, t_grid, 256, 0, t_args)
-            cuda.launch(self.kernel, grid, 128, v.shared_bytes, args, programmatic=v.overlap)
+            cuda.launch(self.kernel, grid, 128, v.shared_bytes, args)
 
         return run
 
@@ -100,11 +95,14 @@ class Runner:
         v, cuda = self.variant, self.cuda
         bm, bn, bk = v.tile
         out_bytes = 2 if v.bf16_out else 4
-        map_a = cuda.tensor_map(BFLOAT16, a, k, m, k * 2, (bk, bm), 3)
+        cluster_m = min(v.cluster, 2)
+        cluster_n = v.cluster // cluster_m
+        map_a = cuda.tensor_map(BFLOAT16, a, k, m, k * 2, (bk, bm // cluster_n), 3)
         map_b = cuda.tensor_map(BFLOAT16, b, n, k, n * 2, (64, bk), 3)
         out_type, out_box = (BFLOAT16, (64, 64)) if v.bf16_out else (FLOAT32, (32, 64))
         map_c = cuda.tensor_map(out_type, c, n, m, n * out_bytes, out_box, 3)
-        grid = min(v.max_blocks or self.workers, v.cluster * -(-(-(-m // bm) * -(-n // bn)) // v.cluster))
+        clusters = -(-m // (bm * cluster_m)) * -(-n // (bn * cluster_n))
+        grid = min((v.max_blocks or self.workers) // v.cluster, self.active_clusters, clusters) * v.cluster
         args = [map_a, map_b, map_c, ct.c_int(m), ct.c_int(n), ct.c_int(k)]
 
         def run() -> None:

@@ -5,7 +5,10 @@ registers at the loop's entry and exit and everything outside the unrolled body,
 
 - each k step visits its TM x TN products on one path on which neighbours share a row or a column, so that one source
   comes from the reuse cache and the other two from different banks (see `sass.py` for the model);
-- the next step's fragments are loaded into the other of two register sets, in groups, early in the step.
+- the scheduler changes warps where a 128-byte line of instructions ends (seen in the samples of f32-level1), and the
+  reuse cache is lost there as it is behind a load: loads stand at the first places of lines, and the path expects
+  nothing in the cache where a line begins;
+- the next step's fragments are loaded into the other of two register sets, early in the step.
 
 The result is verified: both bodies are executed symbolically from their disassembly, and every register that is live
 behind the body must hold the same chain of multiply-adds, in the same order of k (so results are bit-equal).
@@ -14,13 +17,12 @@ behind the body must hold the same chain of multiply-adds, in the same order of 
 from __future__ import annotations
 
 import argparse
-import random
 import struct
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from bank_path import Cell, find_path, path_cost, snake
+from bank_path import Cell, find_path, path_cost
 from dataflow import (
     FFMA_TEXT,
     LDS_TEXT,
@@ -37,23 +39,20 @@ from dataflow import (
 from sass import Instruction, disassemble, registers_allotted
 
 FFMA, LDS128 = 0x7223, 0x7984
+LINE = 8  # instructions in 128 bytes
 NO_BARRIER = 7
 CONTROL_BITS = 0x1FFFFF << 41
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the new body is ordered; what departs from the default asks what that part is worth.
+    """How the new body is ordered.
 
     Args:
-        groups: Before which products of a step its loads are issued; the loads are shared out evenly.
-        path: "banks" (annealed for the register banks), "snake" (rows to and fro) or "shuffled" (no neighbours share).
-        reuse: Whether sources are kept in the reuse cache at all.
+        lines: Whether loads and path heed the instruction lines; else all loads come first in a step.
     """
 
-    groups: tuple[int, ...] = (0,)
-    path: str = "banks"
-    reuse: bool = True
+    lines: bool = True
 
 
 def text_offset(cubin: bytes, function: str) -> int:
@@ -115,104 +114,103 @@ def check_encoders(body: list[Instruction]) -> None:
             raise ReorderError(f"{ins.opcode} {ins.operands} would be encoded as {made}, not {ins.words}")
 
 
-def order_products(parity: list[list[int]], recipe: Recipe) -> list[Cell]:
-    """The path over the products of a step that the recipe asks for."""
-    if recipe.path == "banks":
-        breaks = set(recipe.groups)
-        return min((find_path(parity, seed) for seed in range(2)), key=lambda p: path_cost(p, parity, breaks))
-    path = snake(len(parity), len(parity[0]))
-    if recipe.path == "shuffled":
-        random.Random(1).shuffle(path)
-    return path
-
-
 @dataclass(frozen=True)
-class Allocation:
-    """Registers of the new body: fragment sets (A, B) of even and odd steps, and a register for each load address."""
+class Layout:
+    """Where a step's loads stand (before which product), and which products find nothing in the reuse cache."""
 
-    sets: tuple[tuple[list[int], list[int]], tuple[list[int], list[int]]]
-    base: dict[str, int]
+    loads: tuple[int, ...]
+    breaks: frozenset[int]
+
+    @staticmethod
+    def of(place: int, loads: int, products: int, recipe: Recipe) -> Layout:
+        """The layout of a step whose first instruction is the `place`-th of the kernel."""
+        before, breaks = [], set()
+        here = place
+        for product in range(products):
+            start = here % LINE == 0
+            if start and recipe.lines:
+                breaks.add(product)
+            while loads and (start or not recipe.lines):
+                before.append(product)
+                breaks.add(product)
+                loads, here, start = loads - 1, here + 1, False
+            here += 1
+        if loads:
+            raise ReorderError(f"{loads} loads have no place")
+        return Layout(tuple(before), frozenset(breaks | {0}))
 
 
-def allocate(code: list[Instruction], first: int, last: int, plan: Body, allotted: int) -> Allocation:
-    """Finds a second set of fragment registers and registers for the addresses among what the loop leaves free.
+Sets = tuple[tuple[list[int], list[int]], tuple[list[int], list[int]]]  # (A, B) registers of even and odd steps
+
+
+def allocate(code: list[Instruction], first: int, last: int, plan: Body, allotted: int) -> Sets:
+    """Finds a second set of fragment registers among what the loop leaves free.
 
     Raises:
         ReorderError: If a register needed behind the body would be lost, or too few are free.
     """
     body = code[first : last + 1]
     fixed = {r for row in plan.acc for r in row} | set(plan.entry_a) | set(plan.entry_b)
-    kept = {r for n in plan.others for r in accesses(body[n])[1] or map(int, REGISTERS.findall(body[n].operands))}
+    kept = {r for n in plan.others for r in (*accesses(body[n])[1], *map(int, REGISTERS.findall(body[n].operands)))}
     lost = {r for ins in body for r in accesses(ins)[1]} & live_registers(code)[last + 1] - fixed - kept
     if lost:
         raise ReorderError(f"registers {sorted(lost)} are needed behind the body and would not be made")
-    free = free_registers(code, first, last, fixed, allotted)
+    bases = {p for a, b in plan.loads for p, _ in (*a, *b)}
+    free = free_registers(code, first, last, fixed | kept | bases, allotted)
     starts = [q for q in range(0, 256, 4) if all(q + e in free for e in range(4))]
     rows, columns = len(plan.entry_a), len(plan.entry_b)
     need = (rows + columns) // 4
     if len(starts) < need:
         raise ReorderError(f"{len(starts)} free quads of registers, {need} needed ({allotted} registers allotted)")
-    second = starts[-need:]
-    singles = [r for r in free if not any(q <= r < q + 4 for q in second)]
-    used = {p for a, b in plan.loads for p, _ in (*a, *b)}
-    pointers = sorted(used, key=lambda p: plan.addresses.get(p, -1))  # in ptxas's order: what is ready last comes last
-    if len(singles) < len(pointers):
-        raise ReorderError(f"{len(singles)} free registers for {len(pointers)} addresses")
-    flat = [q + e for q in second for e in range(4)]
-    sets = (plan.entry_a, plan.entry_b), (flat[:rows], flat[rows:])
-    return Allocation(sets, dict(zip(pointers, singles, strict=False)))
+    flat = [q + e for q in starts[-need:] for e in range(4)]
+    return (plan.entry_a, plan.entry_b), (flat[:rows], flat[rows:])
 
 
-def prologue(body: list[Instruction], plan: Body, base: dict[str, int]) -> list[bytes]:
-    """The load addresses, in registers of their own, then ptxas's counters and predicates for the code behind.
+def surroundings(body: list[Instruction], plan: Body) -> tuple[list[bytes], list[bytes]]:
+    """What is neither product nor load, in ptxas's order: first the rest, behind the body what replaces load addresses.
 
     Raises:
-        ReorderError: If an address is made elsewhere or from something the body makes.
+        ReorderError: If something follows that might need such an address.
     """
-    words: list[bytes] = []
-    pointers = list(base)
-    for pointer in pointers:  # LEA with another destination; the first waits for every load that is still under way
-        if pointer not in plan.addresses:
-            raise ReorderError(f"address {pointer} is not made in the body")
-        low, high = body[plan.addresses[pointer]].words
-        low = low & ~(0xFF << 16) | base[pointer] << 16
-        ctl = control(10 if pointer == pointers[-1] else 3, wait=0 if words else 0x3F)
-        words.append(struct.pack("<QQ", low, high & ~CONTROL_BITS | ctl))
-    sources = {r for index in plan.addresses.values() for r in accesses(body[index])[0]}
+    current = {p for step in plan.loads[:-1] for p, _ in (*step[0], *step[1])}
+    before: list[bytes] = []
+    behind: list[bytes] = []
     for index in plan.others:
         ins = body[index]
-        if sources & accesses(ins)[1]:
-            raise ReorderError(f"{ins.opcode} {ins.operands} makes part of an address")
+        late = bool(accesses(ins)[1] & current)
+        if behind and not late:
+            raise ReorderError(f"{ins.opcode} {ins.operands} follows the address it may need")
         low, high = ins.words
         if ins.opcode == "BSSY":  # its target is relative to where it stands
-            low += (ins.address - body[0].address - 16 * len(words)) << 32
-        stall = 13 if ins.opcode.startswith(("ISETP", "PLOP3")) else 5
-        words.append(struct.pack("<QQ", low, high & ~CONTROL_BITS | control(stall)))
-    return words
+            low += (ins.address - body[0].address - 16 * len(before)) << 32
+        stall = 13 if ins.opcode.startswith(("ISETP", "PLOP3")) else 6
+        wait = 0 if before or late else 0x3F  # every load that is still under way
+        word = struct.pack("<QQ", low, high & ~CONTROL_BITS | control(stall, wait=wait))
+        (behind if late else before).append(word)
+    return before, behind
 
 
-def step_words(plan: Body, step: int, path: list[Cell], recipe: Recipe, registers: Allocation) -> list[bytes]:
-    """One k step: the next step's loads into the other set, in the recipe's groups, and the products along the path."""
+def step_words(plan: Body, step: int, path: list[Cell], layout: Layout, sets: Sets) -> list[bytes]:
+    """One k step: the next step's loads into the other set, and the products along the path."""
     words = []
-    a, b = registers.sets[step % 2]
-    next_a, next_b = registers.sets[(step + 1) % 2]
+    a, b = sets[step % 2]
+    next_a, next_b = sets[(step + 1) % 2]
     a_quads, b_quads = plan.loads[step]
     loads = [(next_b[4 * q], *quad) for q, quad in enumerate(b_quads)]
     loads += [(next_a[4 * q], *quad) for q, quad in enumerate(a_quads)]
-    share = -(-len(loads) // len(recipe.groups))
+    places = list(layout.loads)
     for n, (i, j) in enumerate(path):
-        if n in recipe.groups:
-            for d, pointer, at in loads[:share]:
-                words.append(encode_lds(d, registers.base[pointer], at, control(1, write=step % 2)))
-            loads = loads[share:]
+        while places and places[0] == n:
+            places.pop(0)
+            d, base, at = loads.pop(0)
+            words.append(encode_lds(d, base, at, control(1, write=step % 2)))
         wait = 1 << (step - 1) % 2 if n == 0 and step else 0
         if (step, n) == (plan.steps - 1, len(path) - 1):
             # The code behind may overwrite the loads' addresses and read the sums: let both be done.
             ctl = control(6, wait=wait | 1 << step % 2)
         else:
-            follows = path[n + 1] if n + 1 < len(path) and n + 1 not in recipe.groups else (-1, -1)
-            keep = (follows[0] == i) | (follows[1] == j) << 1
-            ctl = control(1, wait=wait, reuse=keep if recipe.reuse else 0)
+            follows = path[n + 1] if n + 1 < len(path) and n + 1 not in layout.breaks else (-1, -1)
+            ctl = control(1, wait=wait, reuse=(follows[0] == i) | (follows[1] == j) << 1)
         words.append(encode_ffma(plan.acc[i][j], a[i], b[j], ctl))
     return words
 
@@ -235,14 +233,19 @@ def reorder(cubin: Path, function: str, rows: int, columns: int, recipe: Recipe)
     body = code[first : last + 1]
     check_encoders(body)
     plan = understand(body, rows, columns)
-    registers = allocate(code, first, last, plan, registers_allotted(cubin, function))
+    sets = allocate(code, first, last, plan, registers_allotted(cubin, function))
     parity = [[r % 2 for r in row] for row in plan.acc]
-    path = order_products(parity, recipe)
-    extra = path_cost(path, parity, set(recipe.groups) if recipe.reuse else set(range(len(path))))
-
-    words = prologue(body, plan, registers.base)
+    words, behind = surroundings(body, plan)
+    paths: dict[Layout, list[Cell]] = {}
+    extra = 0
     for step in range(plan.steps):
-        words += step_words(plan, step, path, recipe, registers)
+        place = body[0].address // 16 + len(words)
+        layout = Layout.of(place, (rows + columns) // 4, rows * columns, recipe)
+        if layout not in paths:
+            paths[layout] = find_path(parity, set(layout.breaks), seed=0)
+        extra += path_cost(paths[layout], parity, set(layout.breaks))
+        words += step_words(plan, step, paths[layout], layout, sets)
+    words += behind
     room = len(body) - len(words)
     if room < 0:
         raise ReorderError(f"the new body is {-room} instructions too long")
@@ -255,13 +258,13 @@ def reorder(cubin: Path, function: str, rows: int, columns: int, recipe: Recipe)
     trial.write_bytes(raw)
     verify(body, disassemble(trial, function)[first : last + 1], plan)
     trial.replace(cubin)
-    return f"{len(body)} instructions, {room} NOPs, {extra} extra cycles per step of {rows * columns}"
+    return f"{len(body)} instructions, {room} NOPs, {extra / plan.steps:.1f} extra cycles per step of {rows * columns}"
 
 
 def verify(old: list[Instruction], new: list[Instruction], plan: Body) -> None:
     """Compares what both bodies leave in every register that is live behind them.
 
-    Instructions that are neither FFMA, LDS nor address arithmetic must all be there, in order, with their targets.
+    Instructions that are neither FFMA nor LDS must all be there, in order, with their targets.
 
     Raises:
         ReorderError: On any difference.
@@ -274,7 +277,8 @@ def verify(old: list[Instruction], new: list[Instruction], plan: Body) -> None:
     if any(origin[r] != r for row in plan.acc for r in row):
         raise ReorderError("an accumulator moved")
     others = [(old[n].guard, old[n].opcode, old[n].operands.replace(".reuse", "")) for n in plan.others]
-    kept = [(i.guard, i.opcode, i.operands) for i in new if (i.guard, i.opcode, i.operands) in others]
+    rest = [i for i in new if i.opcode not in ("FFMA", "NOP") and not is_fragment_load(i)]
+    kept = [(i.guard, i.opcode, i.operands.replace(".reuse", "")) for i in rest]
     if kept != others:
         raise ReorderError(f"of {others} only {kept} are left")
 

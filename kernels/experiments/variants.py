@@ -22,7 +22,6 @@ class Variant:
     macros: dict[str, int] = field(default_factory=dict)
     persistent: bool = False
     split: bool = False  # the last, partial wave is shared out over K
-    overlap: bool = False  # the transpose runs beside the product
     level: int = 3  # of ptxas; 1 keeps the order the source has
     recipe: Recipe | None = None  # reorder.py rewrites the main loop
     cluster: int = 1
@@ -31,46 +30,25 @@ class Variant:
 
 
 def sgemm(
-    name: str,
-    question: str,
-    macros: dict[str, int],
-    schedule: str = "tiles",
-    recipe: Recipe | None = None,
-    level: int = 3,
+    name: str, question: str, macros: dict[str, int], recipe: Recipe | None = None, level: int = 1, split: bool = True
 ) -> Variant:
-    """An FP32 variant; `schedule` is tiles, persistent, split or overlap, each including the one before."""
-    rank = ("tiles", "persistent", "split", "overlap").index(schedule)
-    if rank == 3:
-        macros = {**macros, "OVERLAP": 1}
+    """An FP32 variant: two blocks per SM, persistent where the last wave is split."""
     return Variant(
-        name, "sgemm", question, "sgemm_hopper/sgemm.cu", "sgemm_hopper", (128, 128, 32), 107904, 2, macros,
-        persistent=rank >= 1, split=rank >= 2, overlap=rank >= 3, recipe=recipe, level=level,
+        name, "sgemm", question, "sgemm_hopper/sgemm.cu", "sgemm_hopper", (128, 128, macros.get("BK", 24)), 107904, 2,
+        macros, persistent=split, split=split, recipe=recipe, level=level,
     )  # fmt: skip
 
 
-_COLUMNS = {"ORDER": 1, "MAX_REGISTERS": 208}
-_ROOM = {"ORDER": 1, "MAX_REGISTERS": 224}  # reorder.py needs six free quads of registers
+_PASS8 = {"BK": 16, "UNROLL_K": 8, "STAGES": 6}
+_PASS14 = {"BK": 28, "UNROLL_K": 14, "STAGES": 3}
 
 _SGEMM = (
-    sgemm("f32-base", "the first run's base, as the control", _COLUMNS),
-    sgemm("f32-level1", "ptxas keeps our order: rows, loads among the first products", {}, level=1),
-    sgemm(
-        "f32-level1-208",
-        "fewest conflicts of any, but 6 waits close behind their loads",
-        {"MAX_REGISTERS": 208},
-        level=1,
-    ),
-    sgemm("f32-level1-halves", "two halves of eight columns", {"ORDER": 3}, level=1),
-    sgemm("f32-columns-192", "best of ptxas's default level", {"ORDER": 1, "MAX_REGISTERS": 192}),
-    sgemm("f32-level1-split", "f32-level1 with the tail wave shared out over K", {}, "split", level=1),
-    sgemm("f32-reorder", "the loop rewritten for the register banks", _ROOM, recipe=Recipe()),
-    sgemm("f32-reorder-spread", "loads in three groups instead of one", _ROOM, recipe=Recipe((0, 43, 86))),
-    sgemm("f32-reorder-split", "f32-reorder with the tail wave shared out over K", _ROOM, "split", Recipe()),
-    sgemm(
-        "f32-reorder-snake", "f32-reorder along plain rows: what the path is worth", _ROOM, recipe=Recipe(path="snake")
-    ),
-    sgemm("f32-reorder-noreuse", "f32-reorder without the reuse cache", _ROOM, recipe=Recipe(reuse=False)),
-    sgemm("f32-reorder-shuffled", "f32-reorder in random order", _ROOM, recipe=Recipe(path="shuffled")),
+    sgemm("f32-lean", "a loop that fits the instruction cache, its upkeep a third; a grid of tiles", {}, split=False),
+    sgemm("f32-lean-split", "the same with the tail wave shared out over K", {}),
+    sgemm("f32-lean8-split", "passes of 8 k instead of 12, stages of 16", _PASS8),
+    sgemm("f32-lean14-split", "passes of 14 k: just inside the instruction cache", _PASS14),
+    sgemm("f32-lean-free-split", "ptxas's default level, which now keeps the loads early by itself", {}, level=3),
+    sgemm("f32-lines-split", "rewritten for register banks and instruction lines", {}, Recipe()),
 )
 
 
@@ -86,12 +64,15 @@ def bf16(name: str, question: str, macros: dict[str, int], max_blocks: int | Non
 
 
 _BF16 = (
-    bf16("bf16-base", "no GPU-wide fence in the K loop, descriptors in uniform registers", {}),
-    bf16("bf16-stagger", "the second warpgroup two K steps behind: does C's store hide?", {"STAGGER": 2}),
-    bf16("bf16-128", "128 blocks: the same four / sixteen waves with less power", {}, 128),
-    bf16("bf16-staging", "three stages, C staged whole: is it the stages or the stores?", {"STAGES": 3, "STAGING": 4}),
-    bf16("bf16-single", "no cluster: what multicast gives", {"CLUSTER": 1}),
-    bf16("bf16-f32out", "FP32 output on both sides", {"BF16_OUT": 0}),
+    bf16("bf16-128", "the second run's best, as the control", {}, 128),
+    bf16("bf16-128-stagger", "with the second warpgroup two K steps behind", {"STAGGER": 2}, 128),
+    bf16(
+        "bf16-quad",
+        "clusters of 2 x 2: a third less traffic from L2",
+        {"CLUSTER": 4},
+        128,
+    ),
+    bf16("bf16-quad-stagger", "both", {"CLUSTER": 4, "STAGGER": 2}, 128),
 )
 
 VARIANTS = {v.name: v for v in (*_SGEMM, *_BF16)}

@@ -5,19 +5,22 @@
 // Launch: 128 threads (2x2 warps of 64x64), 2 blocks per SM, about 99 KB of dynamic shared memory per block.
 // Assumes: N % 4 == 0, leading dimensions % 4 == 0, bases 16-byte aligned (TMA); any M, K >= 1. TMA zero-fills the edges.
 //
-// Macros (defaults are the base): STAGES, BK, UNROLL_K (k unrolled in the rolled loop), ORDER (FMA order),
-//   LANES (lane map), PIN (FMAs volatile), OVERLAP (At arrives while we run), MAX_REGISTERS.
+// Macros (defaults are the base): STAGES, BK, UNROLL_K (k unrolled in the rolled loop), LAG, ORDER (FMA order),
+//   LANES (lane map), PIN (FMAs volatile), MAX_REGISTERS.
 #include <cuda.h>
 #include <stdint.h>
 
 #ifndef STAGES
-#define STAGES 3
+#define STAGES 4
 #endif
 #ifndef BK
-#define BK 32
+#define BK 24
 #endif
 #ifndef UNROLL_K
-#define UNROLL_K 16
+#define UNROLL_K 12  // the loop must fit into the 32 KiB instruction cache, 128 bytes x 64 sets x 4 ways
+#endif
+#ifndef LAG
+#define LAG (STAGES >= 4 ? 2 : 1)  // a stage is refilled LAG stages later: with two, who refills need not wait for the slowest
 #endif
 #ifndef ORDER
 #define ORDER 0
@@ -27,9 +30,6 @@
 #endif
 #ifndef PIN
 #define PIN 1
-#endif
-#ifndef OVERLAP
-#define OVERLAP 0
 #endif
 #ifdef MAX_REGISTERS  // a cap below what two blocks per SM leave
 #define BOUNDS __maxnreg__(MAX_REGISTERS)
@@ -41,12 +41,12 @@
 #endif
 
 constexpr int BM = 128, BN = 128, TM = 8, TN = 16, THREADS = 128, GROUP_ROWS = 8;
-// A transposed piece: with OVERLAP its block shares an SM with two of the GEMM's and must be small.
-constexpr int PIECE = OVERLAP ? 64 : 128;
+constexpr int PIECE = 128;  // rows of A that the transpose takes at a time
 constexpr int PARTS = BK / UNROLL_K;  // passes of the rolled loop per stage
-constexpr uint32_t A_BYTES = BK * BM * 4, STAGE_BYTES = A_BYTES + BK * BN * 4;
+constexpr int WARPS = THREADS / 32;
+constexpr uint32_t A_BYTES = BK * BM * 4, B_BYTES = BK * BN * 4, STAGE_BYTES = A_BYTES + B_BYTES;
+static_assert(A_BYTES == B_BYTES, "one jump for both rings");
 static_assert(BK % UNROLL_K == 0 && UNROLL_K % 2 == 0, "fragments alternate between two buffers");
-static_assert(!OVERLAP || BK == 32, "the transpose counts in pieces of 32 columns");
 static_assert(BM * BN == THREADS * TM * TN, "every output belongs to one thread");
 
 // One stretch of K steps of one output tile. k counts steps of BK.
@@ -55,9 +55,9 @@ struct Segment {
 };
 
 struct Shared {
-  alignas(128) float stage[STAGES][2][BK][128];  // [0] is At's box, [1] is B's
+  alignas(128) float stage[2][STAGES][BK][128];  // [0] are At's boxes, [1] B's: rings of rows
   Segment segments[MAX_SEGMENTS];
-  alignas(8) uint64_t full[STAGES], empty[STAGES];
+  alignas(8) uint64_t full[STAGES], empty[STAGES + 1];  // one more empty for the stage before the first
   int count, total_steps;
   alignas(16) float out[THREADS / 32][8][64];  // one row of every lane, on its way to C
 };
@@ -79,8 +79,27 @@ __device__ __forceinline__ void barrier_wait(uint32_t bar, uint32_t parity) {
       "}\n" ::"r"(bar), "r"(parity) : "memory");
 }
 
-__device__ __forceinline__ void barrier_arrive(uint32_t bar) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+// One arrival for a whole warp; electing waits for every lane, so all their reads are done.
+__device__ __forceinline__ void warp_arrive(uint32_t bar) {
+  asm volatile(
+      "{\n"
+      ".reg .pred one;\n"
+      "elect.sync _|one, 0xFFFFFFFF;\n"
+      "@one mbarrier.arrive.shared::cta.b64 _, [%0];\n"
+      "}\n" ::"r"(bar)
+      : "memory");
+}
+
+__device__ __forceinline__ bool elected() {
+  uint32_t one;
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "elect.sync _|p, 0xFFFFFFFF;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}\n"
+      : "=r"(one));
+  return one;
 }
 
 __device__ __forceinline__ void load_box(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar) {
@@ -89,6 +108,15 @@ __device__ __forceinline__ void load_box(uint32_t dst, const CUtensorMap* map, i
       "l"(map), "r"(x), "r"(y), "r"(bar)
       : "memory");
 }
+
+// Kept in a register: left to itself ptxas computes shared addresses anew at every use, 40 cycles each.
+__device__ __forceinline__ uint32_t opaque(uint32_t value) {
+  asm volatile("mov.b32 %0, %0;" : "+r"(value));
+  return value;
+}
+
+// Of lane 0: the compiler then knows that the value is the same in the whole warp.
+__device__ __forceinline__ int uniform(int value) { return __shfl_sync(0xFFFFFFFF, value, 0); }
 
 // Volatile keeps the order the loads are written in: the four of B before the two of A.
 __device__ __forceinline__ void load4(float* f, uint32_t addr) {
@@ -102,8 +130,8 @@ __device__ __forceinline__ void load_fragments(float (&a)[TM], float (&b)[TN], u
   for (int q = 0; q < TM / 4; ++q) load4(a + 4 * q, a_addr + q * 32 * 4);
 }
 
-// Volatile keeps the order in PTX. Only at level 1 does ptxas keep it too: by default it sinks the next step's loads to
-// just before their use, and the double buffering of the fragments is lost.
+// Volatile keeps the order in PTX. Only at level 1 is ptxas sure to keep it too: by default it may sink the next step's
+// loads to just before their use, and the double buffering of the fragments is lost (see `sass.py`, waits for LDS).
 __device__ __forceinline__ void multiply_add(float& acc, float a, float b) {
 #if PIN
   asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(acc) : "f"(a), "f"(b));
@@ -164,12 +192,10 @@ extern "C" __global__ void BOUNDS
                  int split_tiles,              // tiles 0..split_tiles-1 are shared out over K, the rest are whole
                  float* __restrict__ partial,  // [worker][output][thread], one tile's sums per worker
                  uint32_t* flags,               // [worker][warp] = epoch once the partial sums are there
-                 const uint32_t* ready,         // OVERLAP: [K step], pieces of At written, over all launches
-                 uint32_t ready_count,          // OVERLAP: the count at which a step is complete in this launch
                  uint32_t epoch) {
   extern __shared__ __align__(1024) unsigned char raw[];
   Shared& s = *reinterpret_cast<Shared*>(raw);
-  const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
+  const int tid = threadIdx.x, warp = uniform(tid / 32), lane = tid % 32;
   const int tiles_m = (m + BM - 1) / BM, tiles_n = (n + BN - 1) / BN, steps_k = (k + BK - 1) / BK;
   const int worker = blockIdx.x, workers = gridDim.x;
   const int split_steps = split_tiles * steps_k;
@@ -179,6 +205,7 @@ extern "C" __global__ void BOUNDS
   const auto split_begin = [&](int w) { return share * w + min(w, longer); };
 
   // The list of segments: whole tiles first, then this worker's share of the split tiles, at most three stretches.
+#pragma unroll 1
   for (int i = tid; i < my_whole; i += THREADS) {
     Segment g;
     raster(split_tiles + worker + i * workers, tiles_m, tiles_n, g.row, g.col);
@@ -199,43 +226,50 @@ extern "C" __global__ void BOUNDS
     }
     s.count = count;
     s.total_steps = my_whole * steps_k + end - split_begin(worker);
-    for (int i = 0; i < STAGES; ++i) {
-      barrier_init(smem(&s.full[i]), 1);              // one arrival that announces the bytes
-      barrier_init(smem(&s.empty[i]), THREADS / 32);  // lane 0 of every warp
-    }
+    for (int i = 0; i < STAGES; ++i) barrier_init(smem(&s.full[i]), 1);       // one arrival that announces the bytes
+    for (int i = 0; i <= STAGES; ++i) barrier_init(smem(&s.empty[i]), WARPS);  // one lane of every warp
     // The copy engine must see the barriers initialised.
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
   __syncthreads();  // protects: segment list and barriers, before anyone reads them
-  const int total = s.total_steps, count = s.count;
+  const int total = uniform(s.total_steps), count = uniform(s.count);
 
-  // Producer state, used by thread 0 only.
-  int fill_segment = 0, fill_k = 0;
-  const auto fill = [&](uint32_t slot) {
-    const Segment g = s.segments[fill_segment];
-    const uint32_t bar = smem(&s.full[0]) + slot * 8, dst = smem(&s.stage[0][0][0][0]) + slot * STAGE_BYTES;
-#if OVERLAP
-    // At is being written by the kernel before: wait for this step. One whole tile has waited for every step.
-    if (fill_segment == 0 || my_whole == 0) {
-      uint32_t seen;
-      do {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(ready + g.k + fill_k) : "memory");
-      } while (static_cast<int>(seen - ready_count) < 0);
-      asm volatile("fence.proxy.async.global;" ::: "memory");  // At was written through the generic proxy
+  const uint32_t stages = opaque(smem(&s.stage[0][0][0][0])), full = opaque(smem(&s.full[0])), empty = opaque(full + STAGES * 8);
+
+  // Warps take turns at refilling, so that none of them, and no scheduler, carries all of it.
+  int turn = warp < LAG ? warp + WARPS : warp;  // the step at which this warp refills next; before LAG nothing is free
+  int fill_segment = 0, fill_k = turn + STAGES - LAG;  // what it loads then: steps counted from the segment's begin
+  const auto fill = [&](int step) {
+    const int use = step / STAGES, slot = step % STAGES;
+    const uint32_t bar = full + slot * 8;
+    if (use > 0) barrier_wait(empty + slot * 8, (use - 1) & 1);
+    if (step >= total) {  // nothing: completed without bytes, so that waiting for the next stage needs no condition
+      if (step == total) warp_arrive(bar);
+      return;
     }
-#endif
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(STAGE_BYTES) : "memory");
-    load_box(dst, &map_at, g.row, (g.k + fill_k) * BK, bar);
-    load_box(dst + A_BYTES, &map_b, g.col, (g.k + fill_k) * BK, bar);
-    if (++fill_k == g.steps) {
-      fill_k = 0;
-      ++fill_segment;
+    Segment g = s.segments[fill_segment];
+    while (fill_k >= g.steps) {
+      fill_k -= g.steps;
+      g = s.segments[++fill_segment];
+    }
+    if (elected()) {
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(STAGE_BYTES) : "memory");
+      load_box(stages + slot * A_BYTES, &map_at, g.row, (g.k + fill_k) * BK, bar);
+      load_box(stages + STAGES * A_BYTES + slot * B_BYTES, &map_b, g.col, (g.k + fill_k) * BK, bar);
     }
   };
-  if (tid == 0)
-    for (int i = 0; i < min(STAGES, total); ++i) fill(i);
   if (total == 0) return;
+  if (warp == 0) {
+    const int later = fill_k;
+    for (int i = 0; i < min(STAGES, total + 1); ++i) {
+      fill_k = i;
+      fill_segment = 0;
+      fill(i);
+    }
+    fill_k = later;
+    fill_segment = 0;
+  }
 
 #if LANES == 0  // 8 rows of 4 lanes
   const int lane_m = lane / 4, lane_n = lane % 4;
@@ -244,15 +278,16 @@ extern "C" __global__ void BOUNDS
 #else  // pairs interleaved, so that a quarter warp covers 4 rows and 2 columns
   const int lane_m = (lane >> 1 & 3) | (lane >> 4) << 2, lane_n = (lane & 1) | (lane >> 3 & 1) << 1;
 #endif
-  const uint32_t a_lane = (warp / 2 * 64 + lane_m * 4) * 4, b_lane = A_BYTES + (warp % 2 * 64 + lane_n * 4) * 4;
-  const uint32_t stages = smem(&s.stage[0][0][0][0]);
+  const uint32_t a_lane = (warp / 2 * 64 + lane_m * 4) * 4, b_lane = STAGES * A_BYTES + (warp % 2 * 64 + lane_n * 4) * 4;
 
   float acc[TM][TN], a[2][TM], b[2][TN];
-  uint32_t slot = 0, parity = 0;  // of the stage being read
-  int step = 0;                   // of all this worker's steps
-  uint32_t cur = stages;
-  barrier_wait(smem(&s.full[0]), 0);
-  load_fragments(a[0], b[0], cur + a_lane, cur + b_lane);
+  constexpr uint32_t PASS_BYTES = UNROLL_K * 128 * 4;
+  uint32_t release = empty + STAGES * 8;  // of the stage before the one being read
+  uint32_t next_full = full, parity = 0;  // of the stage behind it
+  int step = 0;                           // of all this worker's steps
+  uint32_t a_at = stages + a_lane, b_at = stages + b_lane;
+  barrier_wait(full, 0);
+  load_fragments(a[0], b[0], a_at, b_at);
 
   for (int i_segment = 0; i_segment < count; ++i_segment) {
 #pragma unroll
@@ -260,42 +295,35 @@ extern "C" __global__ void BOUNDS
 #pragma unroll
       for (int j = 0; j < TN; ++j) acc[i][j] = 0.0f;
 
-    int left = s.segments[i_segment].steps * PARTS;
-    int part = 0;
+    int left = s.segments[i_segment].steps;
 #pragma unroll 1
     do {
-      uint32_t next = cur + UNROLL_K * 128 * 4;
-      const bool last_part = PARTS == 1 || part == PARTS - 1;
-      if (last_part) {
-        // Refill the stage read before this one: its readers finished a stage ago, so this rarely waits.
-        if (tid == 0 && step >= 1 && step + STAGES - 1 < total) {
-          const uint32_t prev = slot == 0 ? STAGES - 1 : slot - 1;
-          barrier_wait(smem(&s.empty[0]) + prev * 8, slot == 0 ? parity ^ 1 : parity);
-          fill(prev);
-        }
-        __syncwarp();
-        const uint32_t next_slot = slot == STAGES - 1 ? 0 : slot + 1;
-        const uint32_t next_parity = slot == STAGES - 1 ? parity ^ 1 : parity;
-        if (step + 1 < total) barrier_wait(smem(&s.full[0]) + next_slot * 8, next_parity);
-        next = stages + next_slot * STAGE_BYTES;
+      warp_arrive(release);  // the last fragments of that stage went into products long ago
+      if (step == turn) {
+        fill(step + STAGES - LAG);
+        turn += WARPS;
+        fill_k += WARPS;
       }
+      ++step;
+      release = next_full + STAGES * 8;
+      next_full += 8;
+      uint32_t jump = PASS_BYTES;  // from the last pass of this stage to the first of the next
+      if (next_full == empty) next_full = full, parity ^= 1, jump = PASS_BYTES - STAGES * A_BYTES;
+      jump = opaque(jump);
+      barrier_wait(next_full, parity);
+#pragma unroll 1
+      for (int part = PARTS; part > 0; --part) {
+        const uint32_t by = part == 1 ? jump : PASS_BYTES;
+        const uint32_t a_next = a_at + by, b_next = b_at + by;
 #pragma unroll
-      for (int kk = 0; kk < UNROLL_K; ++kk) {
-        const uint32_t from = kk + 1 < UNROLL_K ? cur + (kk + 1) * 512 : next;
-        load_fragments(a[(kk + 1) & 1], b[(kk + 1) & 1], from + a_lane, from + b_lane);
-        outer_product(acc, a[kk & 1], b[kk & 1]);
+        for (int kk = 0; kk < UNROLL_K; ++kk) {
+          const bool here = kk + 1 < UNROLL_K;
+          load_fragments(a[(kk + 1) & 1], b[(kk + 1) & 1], here ? a_at + (kk + 1) * 512 : a_next, here ? b_at + (kk + 1) * 512 : b_next);
+          outer_product(acc, a[kk & 1], b[kk & 1]);
+        }
+        a_at = a_next;
+        b_at = b_next;
       }
-      if (last_part) {
-        __syncwarp();  // protects: every lane's reads of this stage, before lane 0 hands it back
-        if (lane == 0) barrier_arrive(smem(&s.empty[0]) + slot * 8);
-        slot = slot == STAGES - 1 ? 0 : slot + 1;
-        parity = slot == 0 ? parity ^ 1 : parity;
-        ++step;
-        part = 0;
-      } else {
-        ++part;
-      }
-      cur = next;
     } while (--left > 0);
 
     const Segment g = s.segments[i_segment];
@@ -327,9 +355,13 @@ extern "C" __global__ void BOUNDS
         __syncwarp();  // protects: lane 0 saw the flag, before the others read the sums
         const float* in = partial + static_cast<size_t>(w) * (BM * BN) + tid;
 #pragma unroll
-        for (int i = 0; i < TM; ++i)
+        for (int i = 0; i < TM; i += 2) {  // 32 loads in flight: ptxas keeps the order written here
+          float v[2][TN];
 #pragma unroll
-          for (int j = 0; j < TN; ++j) acc[i][j] += __ldcg(in + (i * TN + j) * THREADS);
+          for (int j = 0; j < 2 * TN; ++j) v[j / TN][j % TN] = __ldcg(in + (i * TN + j) * THREADS);
+#pragma unroll
+          for (int j = 0; j < 2 * TN; ++j) acc[i + j / TN][j % TN] += v[j / TN][j % TN];
+        }
       }
     }
     const int row0 = g.row + warp / 2 * 64 + lane_m * 4, col0 = g.col + warp % 2 * 64 + lane_n * 4;
@@ -352,14 +384,10 @@ extern "C" __global__ void BOUNDS
   }
 }
 
-// At[k][m] = A[m][k], PIECE rows of A by 32 columns a piece; pieces are walked along M first, so that whole K steps finish in order.
-// OVERLAP: the GEMM that follows starts at once (programmatic launch) and waits for `ready` per K step.
+// At[k][m] = A[m][k], PIECE rows of A by 32 columns a piece; pieces are walked along M first.
 extern "C" __global__ void __launch_bounds__(256)
-    transpose(const float* __restrict__ a, float* __restrict__ at, int m, int k, int lda, int ldat, uint32_t* ready) {
+    transpose(const float* __restrict__ a, float* __restrict__ at, int m, int k, int lda, int ldat) {
   __shared__ float tile[PIECE][33];
-#if OVERLAP
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
   const int pieces_m = (m + PIECE - 1) / PIECE, pieces = pieces_m * ((k + 31) / 32);
   for (int p = blockIdx.x; p < pieces; p += gridDim.x) {
     const int m0 = p % pieces_m * PIECE, k0 = p / pieces_m * 32;
@@ -393,17 +421,6 @@ extern "C" __global__ void __launch_bounds__(256)
         *reinterpret_cast<float4*>(at + static_cast<size_t>(k0 + kr) * ldat + m0 + mm) =
             make_float4(tile[mm][kr], tile[mm + 1][kr], tile[mm + 2][kr], tile[mm + 3][kr]);
     }
-#if OVERLAP
-    // At is read next by another grid's copy engine: order the generic writes before its asynchronous reads.
-    __threadfence();
-    asm volatile("fence.proxy.async.global;" ::: "memory");
-#endif
-    __syncthreads();  // protects: the tile, before the next piece overwrites it; and every store, before the count
-#if OVERLAP
-    if (threadIdx.x == 0) {
-      __threadfence();
-      atomicAdd(ready + k0 / BK, 1u);
-    }
-#endif
+    __syncthreads();  // protects: the tile, before the next piece overwrites it
   }
 }

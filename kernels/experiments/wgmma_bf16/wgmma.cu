@@ -1,8 +1,9 @@
 // Operation: C = A * B, BF16 inputs, FP32 accumulation, all row-major; C in FP32 or BF16 (BF16_OUT).
 // From the ladder's `mma-sync`: the copy engine fills swizzled tiles, wgmma reads both operands from shared memory,
-//   one warpgroup feeds two that multiply, the grid is persistent, and two blocks of a cluster share each tile of B.
+//   one warpgroup feeds two that multiply, the grid is persistent, and blocks of a cluster share tiles: pairs along M
+//   each tile of B, and with four blocks (2 x 2) pairs along N each tile of A too.
 // Expected bottleneck: the tensor pipe (sm__inst_executed_pipe_tensor_op_hmma), then power (700 W) and with it the clock.
-// Launch: 384 threads, one block per SM, clusters of CLUSTER blocks along M; STAGES x 48 KiB and the staging of C.
+// Launch: 384 threads, one block per SM, clusters of 1, 2 or 4 blocks; STAGES x 48 KiB and the staging of C.
 // Assumes: n % 8 == 0, k % 8 == 0, bases 16-byte aligned (TMA); any m >= 1. TMA zero-fills and clips the edges.
 //
 // Macros: BF16_OUT, STAGES, STAGING (buffers of 8 KiB per warpgroup for C), CLUSTER, GROUP (cluster rows per raster group),
@@ -35,8 +36,10 @@ constexpr int A_BYTES = BM * BK * 2, CHUNK_BYTES = 64 * BK * 2, B_CHUNKS = BN / 
 constexpr int C_COLUMNS = BF16_OUT ? 64 : 32;  // of a staged chunk: 128 bytes, one swizzle row
 constexpr int C_CHUNKS = BN / C_COLUMNS;
 static_assert(STAGGER < STAGES, "the first group must not wait for stages that the second has not read");
-static_assert(CLUSTER == 1 || CLUSTER == 2, "each block of a pair loads half of B");
-static_assert(BM == 64 * CONSUMERS && B_CHUNKS % CLUSTER == 0, "64 rows per warpgroup, whole chunks per block");
+static_assert(CLUSTER == 1 || CLUSTER == 2 || CLUSTER == 4, "each block of a pair loads half of what they share");
+constexpr int CLUSTER_M = CLUSTER == 1 ? 1 : 2, CLUSTER_N = CLUSTER / CLUSTER_M;  // block `rank`: row rank % 2, column rank / 2
+constexpr int READERS = CLUSTER_M + CLUSTER_N - 1;  // blocks that read what one block loads, itself included
+static_assert(BM == 64 * CONSUMERS && B_CHUNKS % CLUSTER_M == 0, "64 rows per warpgroup, whole chunks per block");
 
 struct Shared {
   alignas(1024) unsigned char stage[STAGES][STAGE_BYTES];  // A: 128 rows of 128 bytes; B: chunks of 64 k x 64 n
@@ -80,12 +83,12 @@ __device__ __forceinline__ void load_box(uint32_t dst, const CUtensorMap* map, i
       : "memory");
 }
 
-// Into the same place of both blocks of the cluster, counted on each one's own barrier.
-__device__ __forceinline__ void load_box_to_all(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar) {
+// Into the same place of every block in `blocks`, counted on each one's own barrier.
+__device__ __forceinline__ void load_box_to(uint16_t blocks, uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], "
       "[%4], %5;" ::"r"(dst),
-      "l"(map), "r"(x), "r"(y), "r"(bar), "h"(static_cast<uint16_t>((1 << CLUSTER) - 1))
+      "l"(map), "r"(x), "r"(y), "r"(bar), "h"(blocks)
       : "memory");
 }
 
@@ -161,8 +164,8 @@ __device__ __forceinline__ void wgmma(float (&d)[128], uint64_t a, uint64_t b, i
 }
 
 // Row and column tile of a cluster's t-th work item: groups of GROUP cluster rows, walked column by column (L2 reuse).
-__device__ __forceinline__ void raster(int t, int rows_all, int tiles_n, int& row, int& col) {
-  const int per_group = GROUP * tiles_n;
+__device__ __forceinline__ void raster(int t, int rows_all, int cols_all, int& row, int& col) {
+  const int per_group = GROUP * cols_all;
   const int first = t / per_group * GROUP;
   const int rows = min(GROUP, rows_all - first);
   const int within = t % per_group;
@@ -178,17 +181,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   uint32_t rank = 0;
   if (CLUSTER > 1) asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-  const int rows_all = (m + BM * CLUSTER - 1) / (BM * CLUSTER), tiles_n = (n + BN - 1) / BN, steps = (k + BK - 1) / BK;
-  const int work = rows_all * tiles_n;
+  const int rank_m = rank % CLUSTER_M, rank_n = rank / CLUSTER_M;
+  const int rows_all = (m + BM * CLUSTER_M - 1) / (BM * CLUSTER_M), cols_all = (n + BN * CLUSTER_N - 1) / (BN * CLUSTER_N);
+  const int steps = (k + BK - 1) / BK, work = rows_all * cols_all;
 
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; ++i) {
       barrier_init(smem(&s.full[i]), 1);                     // this block's producer, which announces the bytes
-      barrier_init(smem(&s.empty[i]), CONSUMERS * CLUSTER);  // every consuming warpgroup that reads what we load
+      barrier_init(smem(&s.empty[i]), CONSUMERS * READERS);  // every consuming warpgroup that reads what we load
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  // protects: barriers are initialised in both blocks before either one's copies or arrivals reach them
+  // protects: barriers are initialised in every block of the cluster before another's copies or arrivals reach them
   if (CLUSTER > 1)
     cluster_sync();
   else
@@ -200,19 +204,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       uint32_t slot = 0, parity = 1;  // a fresh barrier counts as completed for parity 1
       for (int t = cluster; t < work; t += clusters) {
         int row, col;
-        raster(t, rows_all, tiles_n, row, col);
-        row = (row * CLUSTER + rank) * BM;
-        col *= BN;
+        raster(t, rows_all, cols_all, row, col);
+        row = (row * CLUSTER_M + rank_m) * BM;
+        col = (col * CLUSTER_N + rank_n) * BN;
         for (int step = 0; step < steps; ++step) {
           const uint32_t bar = smem(&s.full[slot]), a = smem(s.stage[slot]), b = a + A_BYTES;
           barrier_wait(smem(&s.empty[slot]), parity);
           asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(STAGE_BYTES) : "memory");
-          load_box(a, &map_a, step * BK, row, bar);
+          constexpr int A_ROWS = BM / CLUSTER_N;  // the box of map_a
+          if (CLUSTER_N > 1)
+            load_box_to(5 << rank_m, a + rank_n * (A_BYTES / 2), &map_a, step * BK, row + rank_n * A_ROWS, bar);
+          else
+            load_box(a, &map_a, step * BK, row, bar);
 #pragma unroll
-          for (int i = 0; i < B_CHUNKS / CLUSTER; ++i) {
-            const int chunk = rank * (B_CHUNKS / CLUSTER) + i;
-            if (CLUSTER > 1)
-              load_box_to_all(b + chunk * CHUNK_BYTES, &map_b, col + chunk * 64, step * BK, bar);
+          for (int i = 0; i < B_CHUNKS / CLUSTER_M; ++i) {
+            const int chunk = rank_m * (B_CHUNKS / CLUSTER_M) + i;
+            if (CLUSTER_M > 1)
+              load_box_to(3 << 2 * rank_n, b + chunk * CHUNK_BYTES, &map_b, col + chunk * 64, step * BK, bar);
             else
               load_box(b + chunk * CHUNK_BYTES, &map_b, col + chunk * 64, step * BK, bar);
           }
@@ -225,8 +233,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     // Through a shuffle, so that the compiler knows it is the same in a warp and keeps descriptors in uniform registers.
     const int group = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0) - 1;
     const int tid = threadIdx.x % 128, warp = tid / 32, lane = tid % 32;
-    const auto release = [&](uint32_t which) {  // lanes 0..CLUSTER-1 of one warp tell each block's producer
-      if (tid < CLUSTER) barrier_arrive(smem(&s.empty[which]), tid);
+    // One lane for each block that loads for us: itself, its neighbour along M (rank ^ 1), its neighbour along N (rank ^ 2).
+    const auto release = [&](uint32_t which) {
+      if (tid < READERS) barrier_arrive(smem(&s.empty[which]), rank ^ tid);
     };
     // Of stage 0; the address field counts 16 bytes, and no stage reaches beyond its 14 bits.
     const uint64_t a0 = descriptor(smem(s.stage[0]) + group * (64 * BK * 2), 16, 1024);
@@ -239,9 +248,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
     for (int t = cluster; t < work; t += clusters) {
       int row, col;
-      raster(t, rows_all, tiles_n, row, col);
-      row = (row * CLUSTER + rank) * BM + group * 64;
-      col *= BN;
+      raster(t, rows_all, cols_all, row, col);
+      row = (row * CLUSTER_M + rank_m) * BM + group * 64;
+      col = (col * CLUSTER_N + rank_n) * BN;
       for (int step = 0; step < steps; ++step) {
         barrier_wait(smem(&s.full[slot]), parity);
         const uint64_t a = a0 + slot * (STAGE_BYTES / 16), b = b0 + slot * (STAGE_BYTES / 16);
@@ -306,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     if (tid == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");  // shared memory must outlive the stores
   }
-  // protects: no block ends while its partner's copies or arrivals may still reach its shared memory
+  // protects: no block ends while a partner's copies or arrivals may still reach its shared memory
   __syncwarp();
   if (CLUSTER > 1) cluster_sync();
 }
