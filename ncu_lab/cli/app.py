@@ -13,6 +13,7 @@ import typer
 
 from ncu_lab import __version__
 from ncu_lab.cli import bench, build, check, dashboard, doctor, import_, ladder, profile, runs, show, stages
+from ncu_lab.cli.containment import continue_in_child, foreign_file
 from ncu_lab.cli.messages import complain
 from ncu_lab.errors import Exit, NcuLabError
 
@@ -64,8 +65,16 @@ def _end(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
+def run() -> None:
+    """Be the program ``ncu-lab``: :func:`main`, in a child process where a file is read that could crash it."""
+    file = foreign_file(sys.argv[1:])
+    if file is not None:
+        continue_in_child(file)
+    main()
+
+
 def main() -> None:
-    """Run the command line; every foreseen failure ends in one or two lines and its exit code."""
+    """Run the command line in this process; every foreseen failure ends in one or two lines and its exit code."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:
@@ -84,4 +93,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -48,6 +51,10 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     "rules": RULE_COLUMNS,
     "timings": TIMING_COLUMNS,
 }
+
+_UNFINISHED = ".writing-"
+_LOCKED_WITHIN_S = 60.0
+"""A folder so old has been locked, if its writer lives."""
 
 _RUN_ID = re.compile(r"\d{8}T\d{6}-.+-[0-9a-f]{4}")
 
@@ -115,15 +122,24 @@ class Store:
             EnvironmentLacksError: When the store cannot be written.
         """
         self.check_writable()
-        temporary = self.path / f".writing-{secrets.token_hex(8)}"
+        self._remove_abandoned()
+        temporary = self.path / f"{_UNFINISHED}{secrets.token_hex(8)}"
         writer = RunWriter(self.path, temporary)
         try:
             with self._writing():
-                temporary.mkdir()
                 yield writer
         finally:
             writer.close()
             shutil.rmtree(temporary, ignore_errors=True)
+
+    def _remove_abandoned(self) -> None:
+        """Remove what writers left that were killed: those that live hold a lock on their folder."""
+        for folder in self.path.glob(f"{_UNFINISHED}*"):
+            # Without permission, or on a file system without locks, nobody can tell: it stays.
+            with contextlib.suppress(OSError), _opened(folder) as handle:
+                if time.time() - folder.stat().st_mtime > _LOCKED_WITHIN_S:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def read(self, run_id: str) -> Run:
         """Read a run; its tables are loaded when first asked for.
@@ -168,11 +184,13 @@ class RunWriter:
         self._store = store
         self._folder = folder
         self._files: dict[str, TableFile] = {}
+        self._lock = contextlib.ExitStack()
 
     def append(self, tables: Mapping[str, pd.DataFrame]) -> None:
         """Write rows of some tables, by their names in :data:`TABLES`."""
         from ncu_lab.store.tables import TableFile
 
+        self._make_folder()
         for name, frame in tables.items():
             if name not in self._files:
                 self._files[name] = TableFile(self._folder / f"{name}.parquet", TABLES[name])
@@ -199,7 +217,7 @@ class RunWriter:
             raise UsageError(f"run {run.meta.id} exists in {self._store}", "Runs are never overwritten.")
         rows = {name: getattr(run, name) for name in TABLES}
         self.append({name: frame for name, frame in rows.items() if len(frame) or name not in self._files})
-        self.close()
+        self._close_tables()
         # Where a cubin was cached means nothing elsewhere; its name does.
         builds = [replace(build, cubin=Path(build.cubin.name)) for build in run.builds]
         _write_json(self._folder / BUILDS, {"schema": SCHEMA, "builds": encode(builds)})
@@ -211,10 +229,32 @@ class RunWriter:
         self._folder.rename(target)
         return target
 
+    def _make_folder(self) -> None:
+        """Make the folder once there is something to write, and lock it as long as this process lives."""
+        if self._folder.exists():
+            return
+        self._folder.mkdir()
+        handle = self._lock.enter_context(_opened(self._folder))
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+
     def close(self) -> None:
-        """Close the files of tables."""
+        """Close what is open, and let go of the folder."""
+        self._close_tables()
+        self._lock.close()
+
+    def _close_tables(self) -> None:
         while self._files:
             self._files.popitem()[1].close()
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 class _StoredRun(Run):

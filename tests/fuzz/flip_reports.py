@@ -4,7 +4,7 @@
 
 Each attempt changes a few bytes of the golden report cupy-nvtx and reads it in a forked child with limits. Prints one
 line for each attempt that did not end well: the seed, the flips (position, value), how it ended, seconds and MB.
-Everything follows from the seed. Found ones are in tests/unit/workflows/test_reading_apart.py.
+Everything follows from the seed. Found ones are in tests/crashing.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 import hashlib
 import json
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -168,6 +169,37 @@ def test_an_interrupted_write_leaves_nothing(store: Store, monkeypatch: pytest.M
     with pytest.raises(KeyboardInterrupt):
         store.write(make_run())
     assert list(store.path.iterdir()) == []
+
+
+def test_nothing_is_begun_before_there_is_something_to_write(store: Store) -> None:
+    with store.writing():
+        assert list(store.path.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_write(store: Store) -> None:
+    child = os.fork()
+    if child == 0:
+        with store.writing() as writer:
+            writer.append({"timings": table(TIMING_COLUMNS)})
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    [left] = store.path.iterdir()
+    store.write(make_run("20261130T011207-2d-4f2c9ab-0001"))
+    assert left.exists(), "it is so young that its writer may not have locked it yet"
+    os.utime(left, (0, 0))
+    store.write(make_run("20261130T011207-2d-4f2c9ab-0002"))
+    assert sorted(entry.name[-4:] for entry in store.path.iterdir()) == ["0001", "0002"]
+
+
+def test_what_another_writer_is_at_stays(store: Store) -> None:
+    with store.writing() as writer:
+        writer.append({"timings": table(TIMING_COLUMNS)})
+        [folder] = store.path.iterdir()
+        os.utime(folder, (0, 0))
+        store.write(make_run("20261130T011207-2d-4f2c9ab-0001"))
+        assert folder.exists()
+        writer.finish(make_run("20261130T011207-2d-4f2c9ab-0002"))
+    assert [meta.id[-4:] for meta in store.metas()[0]] == ["0002", "0001"]
 
 
 def test_a_failing_disk_is_told_as_such(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from crashing import CRASHING, CUPY, flipped
 from lab_command import GOLDEN
 
 from ncu_lab.errors import InputError
@@ -17,11 +17,6 @@ from ncu_lab.model import ParsedReport
 from ncu_lab.parse.files import read_any
 from ncu_lab.workflows import reading_apart
 from ncu_lab.workflows.reading_apart import read_apart
-
-CUPY = gzip.decompress((GOLDEN / "cupy-nvtx.ncu-rep.gz").read_bytes())
-
-CRASHING = {1440: 128, 5124: 128, 1435: 127, 4932: 65}
-"""Position -> byte: each alone makes ncu-report 2025.3.1 abort or fault on cupy-nvtx (tests/fuzz/flip_reports.py)."""
 
 STUMBLING = {15175: 255, 29615: 255, 12489: 255, 7083: 223, 19380: 0, 9165: 128}
 """Position -> byte: each alone makes it give names that it does not know then, or that are no text."""
@@ -34,14 +29,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     return folder
-
-
-def flipped(folder: Path, position: int, value: int) -> Path:
-    content = bytearray(CUPY)
-    content[position] = value
-    path = folder / "flipped.ncu-rep"
-    path.write_bytes(content)
-    return path
 
 
 def assert_same(one: ParsedReport, other: ParsedReport) -> None:
