@@ -25,5 +25,5 @@ def data_dir(name: Resource) -> Path:
             return candidate
     raise EnvironmentLacksError(
         f"the {name} that ship with ncu-lab are missing from {_PACKAGE}",
-        "Reinstall ncu-lab: pip install --force-reinstall ncu-lab",
+        "Install ncu-lab again, from where it came.",
     )

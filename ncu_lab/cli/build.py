@@ -57,9 +57,9 @@ def _tell(builds: list[StageBuild], format: Format) -> None:
         for warning in made.warnings:
             warn(f"{made.stage} {made.variant}: {warning}")
     if builds and builds[0].sass_mix is None:
-        from ncu_lab.gpu.sass import INSTALL_HINT
+        from ncu_lab.gpu.sass import install_hint
 
-        print(f"note: no disassembler, so no instruction mix. {INSTALL_HINT}", file=sys.stderr)
+        print(f"note: no disassembler, so no instruction mix. {install_hint()}", file=sys.stderr)
     if format is Format.TABLE and builds:
         Terminal(sys.stdout).line(f"\nNext: ncu-lab check --stage {builds[-1].stage}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ncu_lab.advice import as_called
 from ncu_lab.cli.options import Format, FormatOption, StoreOption, resolve_store
 from ncu_lab.errors import Exit
 
@@ -62,15 +63,17 @@ def _print(terminal: Terminal, findings: Sequence[Finding], conclusion: str) -> 
         minor = found.state == "skipped" or found.name in _OPTIONAL
         head = f"{'–' if minor else '✗'} {found.name}"
         width = max(30, terminal.width - _INDENT)
-        lines = [line for text in (found.detail, found.fix) if text for line in textwrap.wrap(text, width)]
+        texts = [text for text in (found.detail, found.fix) if text]
+        # A package's name must stay whole, to be copied.
+        lines = [line for text in texts for line in textwrap.wrap(text, width, break_on_hyphens=False)]
         terminal.line((f"{head:<{_INDENT}}", MUTED if minor else BAD), lines[0])
         for line in lines[1:]:
             terminal.line(" " * _INDENT, line)
     terminal.paragraph(conclusion)
     if all(found.state == "ok" or found.name in _OPTIONAL for found in findings):
-        terminal.line("  ncu-lab profile --stage 2d")
+        terminal.line(as_called("  ncu-lab profile --stage 2d"))
     else:
-        terminal.line("  ncu-lab ladder --example     ncu-lab dashboard --example")
+        terminal.line(as_called("  ncu-lab ladder --example     ncu-lab dashboard --example"))
 
 
 def _packed(cells: Sequence[str], width: int) -> list[str]:

@@ -1,1 +1,29 @@
-"""Everything that needs or describes the GPU side: stages, compiling, checking, timing, the profiled process."""
+"""Everything that needs or describes the GPU side.
+
+========================  =============================================================================================
+what a stage is
+``registry``              reads ``kernels/stages.toml``
+``launch_plan``           which cubin and which grid a problem takes; pure
+how it is built
+``compile``               source to cubin, cached by content
+``toolkit``               finds nvcc and the disassemblers
+``ptxas``                 registers, spills and warnings, from the compiler's words
+``sass``                  machine code as text, and its instruction mix
+``child``                 child processes that leave nothing behind
+what it must compute
+``criteria``              cases to pass, how large an error is and may be; pure
+``inputs``                random matrices
+``operands``              them on the device, guarded against stray writes
+``oracle``                the float64 result to compare with
+``verify``                runs the cases on the GPU
+how it runs
+``supervisor``            the parent: starts the target process, relays its progress, explains its end
+``request``               what the parent asks of it
+``target``                the process itself, which ncu profiles
+``runner``                launches stages in it
+``cublas``                the library's calls, each with its precision pinned
+``timing``                CUDA events, caches flushed, in turns with the reference
+``telemetry``             clock, power and temperature
+``devices``               which GPU is here, and its peaks
+========================  =============================================================================================
+"""

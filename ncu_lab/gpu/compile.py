@@ -14,14 +14,17 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ncu_lab.errors import EnvironmentLacksError, InputError, UsageError
+from ncu_lab.advice import pip_install
+from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, UsageError
 from ncu_lab.gpu import ptxas, sass
+from ncu_lab.gpu.child import run_child
 from ncu_lab.gpu.devices import present_arch
 from ncu_lab.gpu.toolkit import find_tool
 from ncu_lab.model import Stage, StageBuild
@@ -30,7 +33,6 @@ from ncu_lab.resources import data_dir
 DEFAULT_ARCH = "sm_90"
 
 _CACHE_FORMAT = 1
-_NVCC_FIX = 'pip install "ncu-lab[nvcc]", or install the CUDA toolkit and put nvcc on PATH.'
 _HEADERS = ("*.cuh", "*.h", "*.hpp")
 _PTX_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]+)"', re.MULTILINE)
 
@@ -51,12 +53,19 @@ def find_nvcc() -> Nvcc:
     """
     path = find_tool("nvcc")
     if path is None:
-        raise EnvironmentLacksError("nvcc was not found", _NVCC_FIX)
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+        raise EnvironmentLacksError("nvcc was not found", _nvcc_fix())
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise EnvironmentLacksError(f"{path} cannot be started: {error.strerror or error}", _nvcc_fix()) from error
     match = re.search(r"V(\d+\.\d+\.\d+)", done.stdout)
     if done.returncode or not match:
-        raise EnvironmentLacksError(f"{path} does not run: {(done.stderr or done.stdout).strip()[:200]}", _NVCC_FIX)
+        raise EnvironmentLacksError(f"{path} does not run: {(done.stderr or done.stdout).strip()[:200]}", _nvcc_fix())
     return Nvcc(path, match[1])
+
+
+def _nvcc_fix() -> str:
+    return f"{pip_install('nvcc')}, or install the CUDA toolkit and put its nvcc first on PATH."
 
 
 def default_arch() -> str:
@@ -118,6 +127,7 @@ def build_stage(
     kernels_dir: Path | None = None,
     cache_dir: Path | None = None,
     defines: Sequence[str] = (),
+    stop: threading.Event | None = None,
 ) -> StageBuild:
     """Compile one stage, or take it from the cache.
 
@@ -128,8 +138,10 @@ def build_stage(
         kernels_dir: Folder with the sources; the bundled one by default.
         cache_dir: Build cache; :func:`cache_folder` by default.
         defines: Further macros, ``NAME=VALUE``.
+        stop: Set by another thread to end the compiler.
 
     Raises:
+        CancelledError: When ``stop`` was set before the end.
         UsageError: When the stage has no source or no such variant, or the architecture does not fit.
         InputError: When it does not compile, or ptxas serialised its wgmma.
         EnvironmentLacksError: When nvcc or its host compiler is missing, or the cache is not writable.
@@ -145,7 +157,7 @@ def build_stage(
     entry = (cache_dir or cache_folder()) / "cubins" / f"{stage.id}-{variant}-{key[:32]}"
     cached = (entry / "build.json").is_file()
     if not cached:
-        _make(entry, stage, nvcc, flags, folder)
+        _make(entry, stage, _Compiler(nvcc, stage, stop or threading.Event()), flags, folder)
     try:
         record = json.loads((entry / "build.json").read_text(encoding="utf-8"))
         text = _sass(entry)
@@ -181,7 +193,7 @@ def _key(stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _make(entry: Path, stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> None:
+def _make(entry: Path, stage: Stage, compiler: _Compiler, flags: Sequence[str], folder: Path) -> None:
     """Compile into a folder of our own and rename it into place; another process may win, with the same content."""
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +204,7 @@ def _make(entry: Path, stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: P
             "Set NCU_LAB_CACHE to a folder that can.",
         ) from error
     try:
-        record = _compile(work, stage, nvcc, flags, folder)
+        record = _compile(work, stage, compiler, flags, folder)
         (work / "build.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
         try:
             work.rename(entry)
@@ -203,14 +215,14 @@ def _make(entry: Path, stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: P
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _compile(work: Path, stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> dict[str, Any]:
+def _compile(work: Path, stage: Stage, compiler: _Compiler, flags: Sequence[str], folder: Path) -> dict[str, Any]:
     begin = time.monotonic()
     ptx = work / "kernel.ptx"
-    log = _run_nvcc(nvcc, [*flags, "-ptx", stage.file, "-o", str(ptx)], folder, stage)
+    log = compiler.run([*flags, "-ptx", stage.file], ptx, folder)
     ptx.write_text(neutral_paths(ptx.read_text(encoding="utf-8"), folder), encoding="utf-8")
-    # Relative to the work folder, so that no path of this machine reaches the cubin.
     step = [flag for flag in flags if not flag.startswith(("-D", "-I", "-std"))]
-    log += _run_nvcc(nvcc, [*step, "-cubin", ptx.name, "-o", "kernel.cubin"], work, stage)
+    # Named relative to the work folder, so that no path of this machine reaches the cubin.
+    log += compiler.run([*step, "-cubin", ptx.name], Path("kernel.cubin"), work)
     resources = ptxas.parse_resources(log, stage.entry)
     if resources is None:
         raise InputError(f"kernels/{stage.file}: no entry function {stage.entry} in it", 'Declare it extern "C".')
@@ -225,20 +237,39 @@ def _compile(work: Path, stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder:
     }
 
 
-def _run_nvcc(nvcc: Nvcc, arguments: Sequence[str], folder: Path, stage: Stage) -> str:
-    done = subprocess.run(
-        [str(nvcc.path), *arguments], cwd=folder, capture_output=True, text=True, errors="replace", check=False
-    )
-    log = done.stdout + done.stderr
-    if done.returncode:
-        if "host compiler" in log:
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    """nvcc at work on one stage, until ``stop`` is set."""
+
+    nvcc: Nvcc
+    stage: Stage
+    stop: threading.Event
+
+    def run(self, arguments: Sequence[str], output: Path, folder: Path) -> str:
+        """Run one step in ``folder``, which makes ``output``; return what it says."""
+        try:
+            done = run_child([str(self.nvcc.path), *arguments, "-o", str(output)], folder, self.stop)
+        except OSError as error:
             raise EnvironmentLacksError(
-                f"nvcc {nvcc.version} finds no host compiler it can use", "Install g++ (apt install g++)."
+                f"{self.nvcc.path} cannot be started: {error.strerror or error}", _nvcc_fix()
+            ) from error
+        log = done.stdout + done.stderr
+        if done.returncode:
+            raise self._failure(log)
+        if not (folder / output).is_file():
+            raise EnvironmentLacksError(
+                f"{self.nvcc.path} ended well but wrote no {output.name}: it is no working nvcc", _nvcc_fix()
+            )
+        return log
+
+    def _failure(self, log: str) -> NcuLabError:
+        if "host compiler" in log:
+            return EnvironmentLacksError(
+                f"nvcc {self.nvcc.version} finds no host compiler it can use", "Install g++ (apt install g++)."
             )
         message = ptxas.first_error(log)
-        place = f"kernels/{message}" if message.startswith(stage.file) else message
-        raise InputError(f"stage {stage.id} does not compile: {place}")
-    return log
+        place = f"kernels/{message}" if message.startswith(self.stage.file) else message
+        return InputError(f"stage {self.stage.id} does not compile: {place}")
 
 
 def neutral_paths(ptx: str, folder: Path) -> str:

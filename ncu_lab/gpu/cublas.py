@@ -14,7 +14,7 @@ from typing import Any
 
 from ncu_lab.errors import ProgramError
 from ncu_lab.gpu.devices import load_cublas
-from ncu_lab.gpu.launch import Layout
+from ncu_lab.gpu.launch_plan import Layout
 from ncu_lab.model import Operation, Problem
 
 _R_32F, _R_64F, _R_16F, _R_16BF = 0, 1, 2, 14

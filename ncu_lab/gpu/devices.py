@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ncu_lab.advice import pip_install
 from ncu_lab.errors import EnvironmentLacksError
 from ncu_lab.model import Device, Dtype, Environment
 
-_CUPY_FIX = 'pip install "ncu-lab[cuda13]" (or cuda12, by the driver).'
-_GPU_FIX = "build, stages, show, ladder and dashboard work without one."
+_GPU_FIX = "Only check, bench and profile need one."
 
 FP32_LANES: Mapping[tuple[int, int], int] = {
     (7, 0): 64,
@@ -55,7 +55,7 @@ def current_device() -> Device:
     """
     problem = gpu_problem()
     if problem is not None:
-        raise EnvironmentLacksError(problem, _CUPY_FIX if "cupy" in problem else _GPU_FIX)
+        raise EnvironmentLacksError(problem, _cupy_fix() if "cupy" in problem else _GPU_FIX)
     from cupy.cuda import runtime
 
     index = runtime.getDevice()
@@ -106,6 +106,10 @@ def gpu_problem() -> str | None:
     return None if count else "no NVIDIA GPU is visible"
 
 
+def _cupy_fix() -> str:
+    return f"{pip_install('cuda13')}; where the driver knows CUDA 12 at most, cupy-cuda12x instead."
+
+
 def cupy_version() -> str:
     """Return the version of cupy.
 
@@ -115,7 +119,7 @@ def cupy_version() -> str:
     try:
         import cupy
     except ImportError as error:
-        raise EnvironmentLacksError(f"cupy cannot be imported: {error}".splitlines()[0], _CUPY_FIX) from error
+        raise EnvironmentLacksError(f"cupy cannot be imported: {error}".splitlines()[0], _cupy_fix()) from error
     return str(cupy.__version__)
 
 
@@ -144,7 +148,7 @@ def load_cublas() -> ctypes.CDLL:
             reasons.append(str(error))
     raise EnvironmentLacksError(
         f"cuBLAS cannot be loaded: {reasons[0]}",
-        "Install the CUDA toolkit, or pip install nvidia-cublas (nvidia-cublas-cu12 for CUDA 12).",
+        f"Install the CUDA toolkit, or {pip_install('libs')}; for CUDA 12 the package nvidia-cublas-cu12.",
     )
 
 

@@ -54,10 +54,3 @@ def to_bf16(values: NDArray[np.float32]) -> NDArray[np.uint16]:
     bits = values.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))) >> 16
     return np.where(np.isnan(values), np.uint32(0x7FC0), rounded).astype(np.uint16)
-
-
-def to_tf32(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round FP32 to TF32 (10 bits of mantissa), to nearest and ties away from zero, as ``cvt.rna.tf32`` does."""
-    bits = values.view(np.uint32)
-    rounded: NDArray[np.uint32] = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    return rounded.view(np.float32)

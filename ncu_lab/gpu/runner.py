@@ -10,7 +10,7 @@ import numpy as np
 
 from ncu_lab.errors import CheckFailedError, ProgramError
 from ncu_lab.gpu.cublas import WORKSPACE_BYTES, Cublas, captured_kernels
-from ncu_lab.gpu.launch import LaunchPlan, Layout, plan
+from ncu_lab.gpu.launch_plan import LaunchPlan, Layout, plan
 from ncu_lab.gpu.request import Subject
 from ncu_lab.model import Problem, Stage
 

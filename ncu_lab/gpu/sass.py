@@ -12,10 +12,9 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+from ncu_lab.advice import pip_install
 from ncu_lab.errors import InputError
 from ncu_lab.gpu.toolkit import find_tool
-
-INSTALL_HINT = 'pip install "ncu-lab[sass]", or install the CUDA toolkit.'
 
 _INSTRUCTION = re.compile(r"^\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?P<text>[^;]+?)\s*;")
 _LABEL = re.compile(r"^\s*(?P<name>\.L_[\w.]+):")
@@ -33,6 +32,11 @@ def disassembler() -> Path | None:
     return find_tool("nvdisasm") or find_tool("cuobjdump")
 
 
+def install_hint() -> str:
+    """Say how to get a disassembler."""
+    return f"{pip_install('sass')}, or install the CUDA toolkit."
+
+
 def disassemble(cubin: Path, tool: Path) -> str:
     """Return the normalised SASS of a cubin.
 
@@ -40,7 +44,10 @@ def disassemble(cubin: Path, tool: Path) -> str:
         InputError: When the disassembler cannot read it.
     """
     option = "-sass" if tool.name.startswith("cuobjdump") else "-c"
-    done = subprocess.run([tool, option, cubin], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([tool, option, cubin], capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise InputError(f"{tool} cannot be started: {error.strerror or error}", install_hint()) from error
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines()
         raise InputError(f"{tool.name} cannot disassemble {cubin.name}: {words[0] if words else done.returncode}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_lab.errors import NcuLabError, ProgramError, UsageError
-from ncu_lab.gpu import check
+from ncu_lab.gpu import criteria
 from ncu_lab.gpu.devices import current_device
 from ncu_lab.gpu.inputs import encode, normal
 from ncu_lab.gpu.operands import Operands, place_input, place_result
@@ -77,10 +77,10 @@ def _check(request: TargetRequest, device: Device) -> dict[str, Any]:
         stage = subject.stage
         problem = stage.shape(request.problem)
         _need(check_bytes(stage, problem), f"checking {stage.id} at {problem.label}", device)
-        cases = check.cases(stage, request.problem, quick=request.quick, shapes=request.shapes)
+        cases = criteria.cases(stage, request.problem, quick=request.quick, shapes=request.shapes)
         cases = runnable(runner, subject, cases)
 
-        def progress(number: int, case: check.Case, subject: Subject = subject, total: int = len(cases)) -> None:
+        def progress(number: int, case: criteria.Case, subject: Subject = subject, total: int = len(cases)) -> None:
             _progress("check", subject, f"{case.problem.label} {case.name}", number / total)
 
         found = check_subject(runner, oracle, subject, cases, progress)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ncu_lab.errors import ProgramError, UsageError
-from ncu_lab.gpu.check import Case, Errors, errors, explain, limit
-from ncu_lab.gpu.launch import LaunchPlan, Layout
+from ncu_lab.gpu.criteria import Case, Errors, errors, explain, limit
+from ncu_lab.gpu.launch_plan import LaunchPlan, Layout
 from ncu_lab.gpu.operands import Operands, is_untouched_around, place_input, place_result, reset_result
 from ncu_lab.gpu.oracle import Oracle, Truth
 from ncu_lab.gpu.request import Subject

@@ -64,10 +64,6 @@ def _with_unit(number: str, unit: str) -> str:
     return f"{number}{THIN}{unit}" if unit else number
 
 
-def _signed(text: str, value: float) -> str:
-    return text if value <= 0 or text.startswith(("+", MINUS)) else f"+{text}"
-
-
 def _decimals(value: float, digits: int) -> int:
     """Decimals that show ``digits`` significant digits of ``value`` after rounding (999.6 counts as 1000)."""
     if value == 0:
@@ -115,12 +111,6 @@ def duration(ns: float | None, digits: int = 3) -> str:
     return si(None if ns is None else ns * 1e-9, "s", digits, least=-9, most=0)
 
 
-def duration_change(delta_ns: float | None, digits: int = 3) -> str:
-    """Write a difference of durations with its sign: ``−304 µs``, ``+1.20 ms``."""
-    text = duration(delta_ns, digits)
-    return text if delta_ns is None or not _known(delta_ns) else _signed(text, delta_ns)
-
-
 def duration_spread(ns: float | None, spread_ns: float | None, digits: int = 3) -> str:
     """Write a duration and its spread in one unit and to the same digit: ``767 µs ± 1``.
 
@@ -146,11 +136,6 @@ def byte_count(value: float | None, digits: int = 3) -> str:
 def byte_rate(value: float | None, digits: int = 3) -> str:
     """Write byte/s as ``4.30 TB/s``."""
     return si(value, "B/s", digits, least=0)
-
-
-def flop_count(value: float | None, digits: int = 3) -> str:
-    """Write floating-point operations as ``137 GFLOP``."""
-    return si(value, "FLOP", digits, least=0)
 
 
 def flop_rate(value: float | None, digits: int = 3) -> str:
@@ -203,11 +188,3 @@ def _rounds_away(value: float, decimals: int) -> bool:
 def share(value: float | None, *, table: bool = False) -> str:
     """Write a share (0 to 1) as a percentage."""
     return percent(None if value is None else value * 100.0, table=table)
-
-
-def percent_change(value: float | None, *, table: bool = False) -> str:
-    """Write a relative change in percent with its sign: ``+5.0 %``, ``−40 %``; above +1000 % the factor, ``×11``."""
-    if value is not None and _known(value) and value > 1000 and math.isfinite(value):
-        return f"×{_fixed(1.0 + value / 100.0, 0)}"
-    text = percent(value, table=table)
-    return text if value is None or not _known(value) else _signed(text, value)

@@ -12,7 +12,7 @@ from ncu_lab.errors import UsageError
 from ncu_lab.gpu.devices import current_device, peak_flop_per_s
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of
-from ncu_lab.gpu.session import run_target
+from ncu_lab.gpu.supervisor import run_target
 from ncu_lab.model import Device, Notice, Problem, Reporter, Stage, TimingSample, silent
 from ncu_lab.render.numbers import duration_spread, flop_rate, share
 from ncu_lab.workflows.building import build_stages

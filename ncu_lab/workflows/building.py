@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Literal
 
 from ncu_lab.errors import NcuLabError
@@ -46,8 +48,9 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
     registry = load_stages()
     stages = [stage for id in ids if not (stage := find_stage(registry, id)).is_reference]
     target = arch or default_arch()
-    with ThreadPoolExecutor(min(len(stages) or 1, os.cpu_count() or 1)) as pool:
-        waiting = [(stage, pool.submit(_build, stage, target)) for stage in stages]
+    stop = threading.Event()
+    with ThreadPoolExecutor(min(len(stages) or 1, os.cpu_count() or 1)) as pool, _stopping(pool, stop):
+        waiting = [(stage, pool.submit(_build, stage, target, stop)) for stage in stages]
         builds: list[StageBuild] = []
         for stage, future in waiting:
             report(ProgressEvent("build", stage.id, "start", target))
@@ -55,12 +58,21 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
                 made = future.result()
             except NcuLabError as error:
                 report(ProgressEvent("build", stage.id, "failed", error.message))
-                pool.shutdown(cancel_futures=True)
                 raise
             seconds = sum(build.seconds for build in made if not build.cached)
             report(ProgressEvent("build", stage.id, "done", describe_build(made[0]), seconds=seconds))
             builds += made
     return builds
+
+
+@contextmanager
+def _stopping(pool: ThreadPoolExecutor, stop: threading.Event) -> Iterator[None]:
+    """However the block ends (an error, Ctrl-C), start nothing more and end the compilers that run."""
+    try:
+        yield
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
 
 
 def describe_build(build: StageBuild) -> str:
@@ -71,6 +83,6 @@ def describe_build(build: StageBuild) -> str:
     return f"{build.arch}   {build.registers} registers · {spills} · {byte_count(build.shared_bytes)} shared{cached}"
 
 
-def _build(stage: Stage, arch: str) -> list[StageBuild]:
+def _build(stage: Stage, arch: str, stop: threading.Event) -> list[StageBuild]:
     variants: tuple[Literal["fast", "guarded"], ...] = ("fast", "guarded") if stage.has_guarded else ("fast",)
-    return [build_stage(stage, arch, variant) for variant in variants]
+    return [build_stage(stage, arch, variant, stop=stop) for variant in variants]

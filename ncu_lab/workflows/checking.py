@@ -9,7 +9,7 @@ from typing import Any
 from ncu_lab.gpu.devices import current_device
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of
-from ncu_lab.gpu.session import run_target
+from ncu_lab.gpu.supervisor import run_target
 from ncu_lab.model import CheckCase, Problem, Reporter, silent
 from ncu_lab.workflows.building import build_stages
 

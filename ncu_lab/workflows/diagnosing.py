@@ -14,7 +14,7 @@ from ncu_lab.errors import EnvironmentLacksError, NcuLabError
 from ncu_lab.gpu.compile import find_nvcc
 from ncu_lab.gpu.devices import cupy_version, current_device, driver_version, load_cublas
 from ncu_lab.gpu.request import TargetRequest, write
-from ncu_lab.gpu.sass import INSTALL_HINT, disassembler
+from ncu_lab.gpu.sass import disassembler, install_hint
 from ncu_lab.gpu.target import argv
 from ncu_lab.metrics import ATTRIBUTION_METRICS
 from ncu_lab.model import Problem, ProgressEvent, Reporter, silent
@@ -29,15 +29,18 @@ _PROBE = Collection(sections=("LaunchStats",), metrics=ATTRIBUTION_METRICS[:1])
 State = Literal["ok", "missing", "failed", "skipped"]
 
 NEEDS: dict[str, tuple[str, ...]] = {
+    "stages": (),
     "build": ("nvcc",),
     "check": ("nvcc", "driver", "cupy", "cuBLAS", "GPU"),
     "bench": ("nvcc", "driver", "cupy", "cuBLAS", "GPU"),
     "profile": ("nvcc", "driver", "cupy", "cuBLAS", "GPU", "ncu", "counters", "store"),
+    "import": ("store",),
+    "runs": (),
     "show": (),
     "ladder": (),
     "dashboard": (),
 }
-"""Which findings a command needs; the last three read what is stored, here or elsewhere."""
+"""Which findings a command needs; those without needs read what is stored, here or elsewhere, or ships with us."""
 
 _CONDITIONS = {"counters": "counters are readable", "store": "the store is writable"}
 
@@ -151,7 +154,7 @@ def _disassembler() -> Finding:
     path = disassembler()
     if path is not None:
         return Finding("disassembler", "ok", path.name)
-    return Finding("disassembler", "missing", "absent; the SASS instruction mix is skipped", INSTALL_HINT)
+    return Finding("disassembler", "missing", "absent; the SASS instruction mix is skipped", install_hint())
 
 
 def _counters(findings: Sequence[Finding], report: Reporter) -> Finding:

@@ -21,7 +21,7 @@ from ncu_lab.errors import CheckFailedError, InputError, NcuLabError, ProgramErr
 from ncu_lab.gpu.devices import current_device, environment
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of, write
-from ncu_lab.gpu.session import told_error
+from ncu_lab.gpu.supervisor import told_error
 from ncu_lab.gpu.target import argv as target_argv
 from ncu_lab.model import (
     CheckCase,

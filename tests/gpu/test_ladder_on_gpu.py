@@ -13,7 +13,7 @@ from ncu_lab.errors import UsageError
 from ncu_lab.gpu.devices import current_device, environment
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of
-from ncu_lab.gpu.session import run_target
+from ncu_lab.gpu.supervisor import run_target
 from ncu_lab.model import Problem
 from ncu_lab.workflows.benching import summarise, time_stages
 from ncu_lab.workflows.building import build_stages

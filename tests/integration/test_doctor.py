@@ -51,7 +51,8 @@ def test_counters_that_may_not_be_read(tmp_path: Path, whole: pytest.MonkeyPatch
     assert "NVreg_RestrictProfilingToAdminUsers=0" in done.stdout
     conclusion = " ".join(done.stdout.split())
     assert (
-        "profile cannot run here until counters are readable; build, check, bench, show, ladder and dashboard can."
+        "profile cannot run here until counters are readable; "
+        "stages, build, check, bench, import, runs, show, ladder and dashboard can."
         in conclusion
     )
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
@@ -77,7 +78,7 @@ def test_without_ncu_the_counters_are_not_tried(tmp_path: Path, whole: pytest.Mo
     assert fixes["nvcc"] is None
     assert document["commands"]["profile"] is False
     assert document["commands"]["bench"] is True
-    assert document["conclusion"].startswith("profile cannot run here until ncu is here; build")
+    assert document["conclusion"].startswith("profile cannot run here until ncu is here; stages, build")
 
 
 def test_without_a_driver_the_cause_is_named_once(tmp_path: Path, whole: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,29 @@ def test_without_nvcc_the_fix_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ncu_lab.gpu.compile.find_tool", lambda name: None)
     with pytest.raises(EnvironmentLacksError) as caught:
         find_nvcc()
-    assert 'pip install "ncu-lab[nvcc]"' in caught.value.hint
+    assert "install nvidia-cuda-cccl nvidia-cuda-nvcc nvidia-cuda-runtime" in caught.value.hint
+
+
+def fake_nvcc(folder: Path, content: bytes) -> Path:
+    path = folder / "nvcc"
+    path.write_bytes(content)
+    path.chmod(0o755)
+    return path
+
+
+def test_an_nvcc_that_is_no_program_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fake_nvcc(tmp_path, b"\0\0")
+    monkeypatch.setattr("ncu_lab.gpu.compile.find_tool", lambda name: path)
+    with pytest.raises(EnvironmentLacksError, match=f"{path} cannot be started: Exec format error"):
+        find_nvcc()
+
+
+def test_an_nvcc_that_writes_nothing_is_named(kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fake_nvcc(tmp_path, b"#!/bin/sh\n")
+    monkeypatch.setattr("ncu_lab.gpu.compile.find_nvcc", lambda: Nvcc(path, "13.0.88"))
+    with pytest.raises(EnvironmentLacksError, match=r"ended well but wrote no kernel\.ptx"):
+        build_stage(stage(), kernels_dir=kernels, cache_dir=tmp_path / "cache")
+    assert list((tmp_path / "cache" / "cubins").iterdir()) == []
 
 
 def test_without_a_host_compiler_the_fix_is_told(

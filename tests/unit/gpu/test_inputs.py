@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ncu_lab.gpu.inputs import CHUNK, decode, encode, normal, to_bf16, to_tf32
+from ncu_lab.gpu.inputs import CHUNK, decode, encode, normal, to_bf16
 
 
 def test_normal_depends_on_seed_and_shape_alone() -> None:
@@ -32,12 +32,6 @@ def test_bf16_rounds_to_nearest_even() -> None:
     values = np.array([1.0, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, -2.5, np.nan, np.inf], dtype=np.float32)
     expected = np.array([1.0, 1.0, 1 + 2**-6, 1 + 2**-7, -2.5, np.nan, np.inf])
     np.testing.assert_array_equal(decode(to_bf16(values)), expected)
-
-
-def test_tf32_rounds_to_ten_bits() -> None:
-    values = np.array([1.0, 1 + 2**-11, 1 + 2**-12, 1 + 2**-10, -1 - 2**-11], dtype=np.float32)
-    expected = np.array([1.0, 1 + 2**-10, 1.0, 1 + 2**-10, -1 - 2**-10], dtype=np.float32)
-    np.testing.assert_array_equal(to_tf32(values), expected)
 
 
 def test_encoded_types() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_lab.gpu.sass import digest, mix, normalise, opcode
+from ncu_lab.errors import InputError
+from ncu_lab.gpu.sass import digest, disassemble, mix, normalise, opcode
 
 NVDISASM = """\
 	.section	.text.k,"ax",@progbits
@@ -85,3 +89,11 @@ def test_an_empty_listing_is_empty() -> None:
 @given(st.text())
 def test_any_text_is_read_without_failing(listing: str) -> None:
     mix(normalise(listing))
+
+
+def test_a_disassembler_that_is_no_program_is_named(tmp_path: Path) -> None:
+    tool = tmp_path / "nvdisasm"
+    tool.write_bytes(b"\0\0")
+    tool.chmod(0o755)
+    with pytest.raises(InputError, match=f"{tool} cannot be started: Exec format error"):
+        disassemble(tmp_path / "kernel.cubin", tool)

@@ -22,21 +22,23 @@ def test_everything_needed_is_something_that_is_tried() -> None:
         ({"disassembler": "missing"}, "Everything the main job needs is here."),
         (
             {"counters": "failed"},
-            "profile cannot run here until counters are readable; build, check, bench, show, ladder and dashboard can.",
+            "profile cannot run here until counters are readable; "
+            "stages, build, check, bench, import, runs, show, ladder and dashboard can.",
         ),
         (
             {"ncu": "missing", "counters": "skipped", "store": "failed"},
-            "profile cannot run here until ncu is here and the store is writable; "
-            "build, check, bench, show, ladder and dashboard can.",
+            "profile and import cannot run here until ncu is here and the store is writable; "
+            "stages, build, check, bench, runs, show, ladder and dashboard can.",
         ),
         (
             {"nvcc": "missing"},
-            "build, check, bench and profile cannot run here until nvcc is here; show, ladder and dashboard can.",
+            "build, check, bench and profile cannot run here until nvcc is here; "
+            "stages, import, runs, show, ladder and dashboard can.",
         ),
         (
             {"driver": "missing", "GPU": "skipped", "ncu": "missing", "counters": "skipped"},
             "check, bench and profile cannot run here until driver and ncu are here; "
-            "build, show, ladder and dashboard can.",
+            "stages, build, import, runs, show, ladder and dashboard can.",
         ),
     ],
 )

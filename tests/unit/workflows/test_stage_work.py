@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from ncu_lab.analyze.timings import timing
 from ncu_lab.errors import EnvironmentLacksError, UsageError
+from ncu_lab.gpu.compile import Nvcc
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.gpu.toolkit import find_tool
 from ncu_lab.model import CheckCase, Device, Problem, ProgressEvent, TimingSample
@@ -44,6 +47,29 @@ def test_a_stage_that_does_not_fit_is_reported_and_raised(tmp_path: Path, monkey
     with pytest.raises(UsageError, match="needs sm_80"):
         building.build_stages(["warptiled"], "sm_75", report=events.append)
     assert events[-1].state == "failed"
+
+
+def test_ctrl_c_ends_the_compilers_and_starts_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = tmp_path / "started"
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text(f"#!/bin/sh\necho $$ >> {started}\nsleep 120\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("NCU_LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("ncu_lab.gpu.compile.find_nvcc", lambda: Nvcc(nvcc, "13.0.88"))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
+    def interrupt(event: ProgressEvent) -> None:
+        while not started.exists() or len(started.read_text().splitlines()) < 2:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        building.build_stages(building.kernel_ids("sm_90"), "sm_90", report=interrupt)
+    pids = [int(line) for line in started.read_text().splitlines()]
+    assert len(pids) == 2
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 def test_kernel_ids_are_what_an_architecture_can_run() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import queue
 import signal
 import subprocess
@@ -26,12 +25,10 @@ from ncu_lab.errors import (
     ProgramError,
     UsageError,
 )
+from ncu_lab.gpu.child import TERMINATION_GRACE_S, kill_group
 from ncu_lab.gpu.request import TargetRequest, write
 from ncu_lab.gpu.target import argv
 from ncu_lab.model import ProgressEvent, Reporter, silent
-
-TERMINATION_GRACE_S = 2.0
-"""Time between asking the process group to end and killing it."""
 
 _ERRORS: Mapping[str, type[NcuLabError]] = {
     error.__name__: error for error in (UsageError, InputError, EnvironmentLacksError, CheckFailedError, ProgramError)
@@ -186,25 +183,3 @@ def _document(line: str) -> Any:
 def _pump(stream: IO[str], lines: queue.SimpleQueue[str]) -> None:
     for line in stream:
         lines.put(line)
-
-
-def kill_group(process: subprocess.Popen[Any]) -> None:
-    """End a child started in its own session, with everything it started; harmless when all have gone."""
-    for number, grace_s in ((signal.SIGTERM, TERMINATION_GRACE_S), (signal.SIGKILL, TERMINATION_GRACE_S)):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        deadline = time.monotonic() + grace_s
-        while time.monotonic() < deadline and _group_lives(process):
-            time.sleep(0.01)
-    process.poll()
-
-
-def _group_lives(process: subprocess.Popen[Any]) -> bool:
-    process.poll()  # reaps the leader, which would otherwise count as alive
-    try:
-        os.killpg(process.pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

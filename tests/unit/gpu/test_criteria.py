@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ncu_lab.gpu.check import U, cases, errors, explain, limit
-from ncu_lab.gpu.inputs import decode, encode, normal, to_tf32
+from ncu_lab.gpu.criteria import U, cases, errors, explain, limit
+from ncu_lab.gpu.inputs import decode, encode, normal
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import Dtype, Problem
 
@@ -20,6 +20,12 @@ def truth(m: int, n: int, k: int, dtype: Dtype) -> tuple[NDArray[Any], NDArray[A
     a, b = encode(normal(m, k, 1), dtype), encode(normal(k, n, 2), dtype)
     a64, b64 = decode(a), decode(b)
     return a, b, a64 @ b64, abs(a64) @ abs(b64)
+
+
+def in_tf32(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round to ten bits of mantissa, to nearest and ties away from zero, as ``cvt.rna.tf32`` does."""
+    rounded: NDArray[np.uint32] = (values.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return rounded.view(np.float32)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
@@ -37,7 +43,7 @@ def test_fp32_arithmetic_passes_with_room(m: int, n: int, k: int) -> None:
 @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
 def test_tf32_inputs_fail_the_fp32_limit(m: int, n: int, k: int) -> None:
     a, b, reference, scale = truth(m, n, k, "fp32")
-    rounded = (to_tf32(a).astype(np.float64) @ to_tf32(b).astype(np.float64)).astype(np.float32)
+    rounded = (in_tf32(a).astype(np.float64) @ in_tf32(b).astype(np.float64)).astype(np.float32)
     assert not errors(rounded, reference, scale, limit("fp32", k)).passed
     assert errors(rounded, reference, scale, limit("tf32", k)).passed
 
@@ -69,7 +75,7 @@ def test_the_diagonal_of_a_square_grows_and_still_tells_tf32(k: int) -> None:
     for p in range(k):
         in_order += np.outer(a[:, p], a[:, p])
     assert errors(in_order, reference, scale, limit("fp32", k, "aat")).passed
-    rounded = (to_tf32(a).astype(np.float64) @ to_tf32(a).T.astype(np.float64)).astype(np.float32)
+    rounded = (in_tf32(a).astype(np.float64) @ in_tf32(a).T.astype(np.float64)).astype(np.float32)
     assert not errors(rounded, reference, scale, limit("fp32", k, "aat")).passed
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_lab.errors import UsageError
-from ncu_lab.gpu.launch import Layout, grid_of, plan
+from ncu_lab.gpu.launch_plan import Layout, grid_of, plan
 from ncu_lab.model import Problem, Stage
 
 ALIGNED = Layout(256, 512, 512)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ncu_lab.errors import CheckFailedError, EnvironmentLacksError, ProgramError, UsageError
-from ncu_lab.gpu.session import kill_group, run_process, told_error
+from ncu_lab.gpu.child import kill_group
+from ncu_lab.gpu.supervisor import run_process, told_error
 from ncu_lab.model import ProgressEvent
 
 
