@@ -71,6 +71,7 @@ class Container:
         version: Version of the container format; see :data:`VERSION`.
         announced: Results that the block headers announce, of any workload type.
         complete: Results whose block is wholly in the file.
+        is_bare: Whether the file ends after its header: even a report of no results has a block for its session.
         ends_in_code: Whether the last block is code that no result follows: the file may have been cut there.
         processes: The process of each complete result, in file order.
         sizes: Bytes of each complete result, likewise.
@@ -81,6 +82,7 @@ class Container:
     version: int
     announced: int
     complete: int
+    is_bare: bool
     ends_in_code: bool
     processes: tuple[Process | None, ...]
     sizes: tuple[int, ...]
@@ -109,6 +111,7 @@ def read_container(path: Path) -> Container:
     with path.open("rb") as file:
         version = _file_header(file, path, size)
         walk = _Walk()
+        is_bare = file.tell() == size
         damage = None
         while damage is None and file.tell() < size:
             damage = _block(file, size, walk)
@@ -116,6 +119,7 @@ def read_container(path: Path) -> Container:
         version=version,
         announced=walk.announced,
         complete=len(walk.processes),
+        is_bare=is_bare,
         ends_in_code=walk.ends_in_code and damage is None,
         processes=tuple(walk.processes),
         sizes=tuple(walk.sizes),

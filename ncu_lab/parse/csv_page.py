@@ -50,7 +50,10 @@ def _read(lines: Sequence[str], path: Path) -> ParsedReport:
         raise NothingExportedError(f"{path} holds no results; ncu said: {cause}", "Profile again.", "\n".join(lines))
     if any("Kernel Name" in line and "Invocations" in line for line in lines):
         raise InputError(f"{path} sums launches up (--print-summary) and tells of none of them", _EXPORT)
-    raise InputError(f"{path} is no CSV export of ncu: no header with the columns ID and Kernel Name", _EXPORT)
+    raise InputError(
+        f"{path} is neither a report nor a CSV export of ncu: it has no header with the columns ID and Kernel Name",
+        "Give a .ncu-rep, a .ncu-repz or a CSV export: ncu --import REPORT --csv --page raw",
+    )
 
 
 def _with_cause(parsed: ParsedReport, cause: str | None) -> ParsedReport:

@@ -204,9 +204,11 @@ def _nothing_readable(path: Path, container: Container) -> InputError:
             f"{path}: {_readable(container, 0)}; NVIDIA's reader returns none",
             "It may come from a newer ncu: pip install --upgrade ncu-report",
         )
+    if container.is_bare:
+        return InputError(f"{path} holds no results: it is cut after its header", "Copy it again, or profile again.")
     return InputError(
         f"{path} holds no results",
-        "No kernel was profiled: check the filters (-k, --nvtx-include, --launch-count) it was made with.",
+        "It was cut before them, or no kernel was profiled: check the filters (-k, --nvtx-include, --launch-count).",
     )
 
 
