@@ -278,6 +278,10 @@ class Notice:
     message: str
 
 
+LOSSES = frozenset({"damaged", "lost_results", "lost_metrics", "csv_cut_row"})
+"""Codes of notices that tell what a file should hold, and lost."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunMeta:
     """Everything of ``run.json``.

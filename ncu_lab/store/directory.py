@@ -1,4 +1,4 @@
-"""Run directories: written beside their place and renamed into it, read lazily, checked against their checksums."""
+"""A folder of runs: one directory each, written beside its place and renamed into it."""
 
 from __future__ import annotations
 
@@ -16,41 +16,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, UsageError
-from ncu_lab.model import (
-    INSTANCE_COLUMNS,
-    LAUNCH_COLUMNS,
-    METRIC_COLUMNS,
-    RULE_COLUMNS,
-    SCHEMA,
-    TIMING_COLUMNS,
-    CheckCase,
-    Json,
-    Notice,
-    Run,
-    RunMeta,
-    StageBuild,
-)
-from ncu_lab.store.encoding import decode, encode
+from ncu_lab.model import SCHEMA, Json, Notice, Run, RunMeta
+from ncu_lab.store.encoding import encode
+from ncu_lab.store.stored_run import BUILDS, CHECKS, META, REPORT, TABLES, read_directory, read_meta
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_lab.store.tables import TableFile
-
-META = "run.json"
-BUILDS = "build.json"
-CHECKS = "checks.json"
-REPORT = "report.ncu-rep"
-TABLES: Mapping[str, Mapping[str, str]] = {
-    "launches": LAUNCH_COLUMNS,
-    "metrics": METRIC_COLUMNS,
-    "instances": INSTANCE_COLUMNS,
-    "rules": RULE_COLUMNS,
-    "timings": TIMING_COLUMNS,
-}
 
 _UNFINISHED = ".writing-"
 _LOCKED_WITHIN_S = 60.0
@@ -149,13 +125,58 @@ class Store:
         """
         return read_directory(self.path / run_id)
 
+    def read_whole(self, run_id: str) -> Run:
+        """Read a run with all of its tables, so that what is corrupt shows here and not when a table is asked for.
+
+        Raises:
+            InputError: As :meth:`read` does, and when a table is corrupt.
+        """
+        run = self.read(run_id)
+        for name in TABLES:
+            getattr(run, name)
+        return run
+
+    def check_readable(self) -> None:
+        """Make sure that there is a folder whose runs can be listed.
+
+        Raises:
+            InputError: When there is none.
+        """
+        try:
+            next(self.path.iterdir(), None)
+        except FileNotFoundError:
+            hint = "Check the path. ncu-lab profile and ncu-lab import make a store where there is none."
+            raise InputError(f"the store {self.path} does not exist", hint) from None
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> InputError:
+        if self.path.exists() and not self.path.is_dir():
+            return InputError(f"the store {self.path} is a file, not a folder", "Give the folder that holds the runs.")
+        return InputError(
+            f"the store {self.path} cannot be read: {error.strerror}",
+            "Choose another with --store DIR or NCU_LAB_STORE, or make it readable.",
+        )
+
+    def short_id(self, run_id: str) -> str:
+        """Return the shortest beginning of a run's id, up to a dash, that no other run here shares; all else all."""
+        others = [folder.name for folder in self._folders() if folder.name != run_id]
+        ends = [match.start() for match in re.finditer("-", run_id)]
+        return next((run_id[:end] for end in ends if not any(one.startswith(run_id[:end]) for one in others)), run_id)
+
     def report(self, run_id: str) -> Path | None:
         """Return the raw report kept with a run, None when it has none."""
         file = self.path / run_id / REPORT
         return file if file.is_file() else None
 
     def metas(self) -> tuple[list[RunMeta], list[Notice]]:
-        """List all runs, newest first, and tell which directories cannot be read and why."""
+        """List all runs, newest first, and tell which directories cannot be read and why.
+
+        A store that is not there has none.
+
+        Raises:
+            InputError: When the store is no folder, or cannot be listed.
+        """
         metas, notices = [], []
         for folder in self._folders():
             try:
@@ -164,17 +185,27 @@ class Store:
                     raise InputError(f"{folder} holds run {meta.id}", "Rename the folder to the run's id.")
                 metas.append(meta)
             except NcuLabError as error:
-                notices.append(Notice("corrupt_run", f"{error.message}; skipped. {error.hint}".strip()))
+                notices.append(passed_over(error))
         return sorted(metas, key=lambda meta: (meta.created, meta.id), reverse=True), notices
 
     def _folders(self) -> list[Path]:
-        if not self.path.is_dir():
+        try:
+            entries = sorted(entry for entry in self.path.iterdir() if entry.name[0] != ".")
+            # os.path: a folder that may not be looked into holds no run, unless its name says so.
+            return [
+                entry
+                for entry in entries
+                if os.path.isdir(entry) and (_RUN_ID.fullmatch(entry.name) or os.path.exists(entry / META))
+            ]
+        except FileNotFoundError:
             return []
-        return sorted(
-            entry
-            for entry in self.path.iterdir()
-            if entry.is_dir() and (_RUN_ID.fullmatch(entry.name) or (entry / META).exists()) and entry.name[0] != "."
-        )
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+
+def passed_over(error: NcuLabError) -> Notice:
+    """Return the notice that a run which cannot be read is left out."""
+    return Notice("corrupt_run", f"{error.message}; skipped. {error.hint}".strip())
 
 
 class RunWriter:
@@ -255,107 +286,6 @@ def _opened(folder: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
-
-
-class _StoredRun(Run):
-    """A run whose tables are read when they are first asked for: the instances may be large and are rarely needed."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in TABLES or "_folder" not in self.__dict__:
-            raise AttributeError(name)
-        frame = _read_frame(self.__dict__["_folder"], self.meta, name)
-        object.__setattr__(self, name, frame)
-        return frame
-
-
-def read_directory(folder: Path) -> Run:
-    """Read a run directory, wherever it is; its tables are loaded when first asked for.
-
-    Raises:
-        InputError: When it is no run directory, is corrupt, or a newer ncu-lab wrote it.
-    """
-    meta = read_meta(folder)
-    run = _StoredRun.__new__(_StoredRun)
-    contents = {
-        "meta": meta,
-        "builds": _read_listed(folder, meta, BUILDS, "builds", tuple[StageBuild, ...]),
-        "checks": _read_listed(folder, meta, CHECKS, "checks", tuple[CheckCase, ...]),
-        "_folder": folder,
-    }
-    for name, value in contents.items():
-        object.__setattr__(run, name, value)
-    return run
-
-
-def read_meta(folder: Path) -> RunMeta:
-    """Read ``run.json`` of a run directory, and see that the files it names are there.
-
-    Raises:
-        InputError: When the directory is no run, is corrupt, or a newer ncu-lab wrote it.
-    """
-    file = folder / META
-    data = _read_json(file, folder)
-    schema = data.get("schema")
-    if not isinstance(schema, int):
-        raise _corrupt(folder, f"{META} has no schema version")
-    if schema > SCHEMA:
-        raise InputError(
-            f"run {folder.name} has schema {schema}, this ncu-lab reads up to {SCHEMA}",
-            "A newer ncu-lab wrote it: pip install --upgrade ncu-lab",
-        )
-    try:
-        meta = decode(RunMeta, data)
-    except (ValueError, NcuLabError) as error:
-        raise _corrupt(folder, f"{META}: {error}") from error
-    if lost := [name for name in meta.checksums if name != REPORT and not (folder / name).is_file()]:
-        raise _corrupt(folder, f"{', '.join(lost)} missing")
-    assert isinstance(meta, RunMeta)
-    return meta
-
-
-def _read_listed(folder: Path, meta: RunMeta, name: str, key: str, kind: Any) -> Any:
-    if name not in meta.checksums:
-        return ()
-    try:
-        return decode(kind, json.loads(_read_checked(folder, meta, name)).get(key, []), key)
-    except (ValueError, AttributeError) as error:
-        raise _corrupt(folder, f"{name}: {error}") from error
-
-
-def _read_frame(folder: Path, meta: RunMeta, name: str) -> pd.DataFrame:
-    from ncu_lab.store.tables import read_table
-
-    file = f"{name}.parquet"
-    try:
-        return read_table(_read_checked(folder, meta, file), TABLES[name])
-    except ValueError as error:
-        raise _corrupt(folder, f"{file}: {error}") from error
-
-
-def _read_checked(folder: Path, meta: RunMeta, name: str) -> bytes:
-    try:
-        data = (folder / name).read_bytes()
-    except OSError as error:
-        raise _corrupt(folder, f"{name}: {error.strerror}") from error
-    if hashlib.sha256(data).hexdigest() != meta.checksums.get(name):
-        raise _corrupt(folder, f"{name} does not match its checksum")
-    return data
-
-
-def _read_json(file: Path, folder: Path) -> Json:
-    try:
-        data = json.loads(file.read_bytes())
-    except OSError as error:
-        raise _corrupt(folder, f"{file.name}: {error.strerror}") from error
-    except ValueError as error:
-        raise _corrupt(folder, f"{file.name} is not JSON ({error})") from error
-    if not isinstance(data, dict):
-        raise _corrupt(folder, f"{file.name} is not a JSON object")
-    return data
-
-
-def _corrupt(folder: Path, what: str) -> InputError:
-    return InputError(f"run {folder.name} is corrupt: {what}", f"Restore or delete {folder}.")
 
 
 def _write_json(file: Path, data: Json) -> None:

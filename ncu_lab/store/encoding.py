@@ -11,6 +11,12 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ncu_lab.model import Json
 
+_WORDS: Mapping[type, str] = {
+    str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "an object",
+    type(None): "null",
+}  # fmt: skip
+"""What people call the types of JSON."""
+
 
 def encode(value: Any) -> Any:
     """Return a value of the model as what JSON can say: dataclasses as objects, tuples as lists, paths as text."""
@@ -53,29 +59,36 @@ def decode(kind: Any, value: Any, where: str = "") -> Any:
     if kind is Path:
         return Path(_expect(str, value, where))
     if kind is float:
-        return float(_expect((int, float), value, where))
+        return _float(value, where)
     return _expect(kind, value, where)
 
 
-def _expect(kind: Any, value: Any, where: str) -> Any:
+def _expect(kind: type, value: Any, where: str) -> Any:
     # In Python True is an int; in JSON it is not.
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"{where or 'it'} is {type(value).__name__}, not {getattr(kind, '__name__', 'a number')}")
+        raise ValueError(f"{where or 'it'} is {_WORDS[type(value)]}, not {_WORDS[kind]}")
     return value
+
+
+def _float(value: Any, where: str) -> float:
+    number = value if isinstance(value, float) else _expect(int, value, where)
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError(f"{where} is too large a number") from None
 
 
 def _decode_object(kind: Any, value: Any, where: str) -> Any:
     entries: Json = _expect(dict, value, where)
-    hints = _hints(kind)
-    known = {
-        field.name: decode(hints[field.name], entries[field.name], f"{where}.{field.name}".lstrip("."))
-        for field in dataclasses.fields(kind)
-        if field.name in entries
-    }
-    try:
-        return kind(**known)
-    except TypeError as error:
-        raise ValueError(f"{where or 'it'} is incomplete: {error}") from error
+    hints, fields = _hints(kind), dataclasses.fields(kind)
+    paths = {field.name: f"{where}.{field.name}".lstrip(".") for field in fields}
+    if lacking := [paths[field.name] for field in fields if field.name not in entries and _is_required(field)]:
+        raise ValueError(f"{', '.join(lacking)} missing")
+    return kind(**{name: decode(hints[name], entries[name], path) for name, path in paths.items() if name in entries})
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _decode_union(options: tuple[Any, ...], value: Any, where: str) -> Any:

@@ -13,6 +13,7 @@ from ncu_lab.errors import InputError
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import Ladder, LadderRow, LaunchSummary, Notice, Problem, Run, RunMeta, RunView, Stage
 from ncu_lab.store import Store
+from ncu_lab.store.directory import passed_over
 from ncu_lab.workflows.reading import open_run
 
 USABLE = ("complete", "partial")
@@ -70,10 +71,9 @@ def ladder(
     fitting = [meta for meta in candidates if wanted is None or meta.problem == wanted]
     if not fitting:
         raise _nothing(store, candidates, wanted)
-    found = _problem_of(fitting[0], store)
-    chosen, superseded = _newest_per_stage([meta for meta in fitting if meta.problem == found], stages)
-    whole = build_ladder([Store(store).read(meta.id) for meta in chosen], stages, found)
-    return replace(whole, omitted=(*whole.omitted, *superseded), warnings=(*whole.warnings, *notices))
+    chosen, superseded, corrupt = _newest_per_stage(fitting, stages, Store(store))
+    whole = build_ladder(chosen, stages, _problem_of(chosen[0].meta, store))
+    return replace(whole, omitted=(*whole.omitted, *superseded), warnings=(*whole.warnings, *notices, *corrupt))
 
 
 def _problem_of(meta: RunMeta, store: Path) -> Problem:
@@ -84,24 +84,44 @@ def _problem_of(meta: RunMeta, store: Path) -> Problem:
     return meta.problem
 
 
-def _newest_per_stage(metas: Sequence[RunMeta], stages: Mapping[str, Stage]) -> tuple[list[RunMeta], list[Notice]]:
-    """Choose, newest first, the runs that bring a stage no newer one has; only these need to be read.
+def _newest_per_stage(
+    metas: Sequence[RunMeta], stages: Mapping[str, Stage], store: Store
+) -> tuple[list[Run], list[Notice], list[Notice]]:
+    """Choose, newest first, the runs that bring a stage no newer one has; only these are read.
 
-    Runs on another GPU than the newest are never mixed in, and said so.
+    The newest one that can be read decides the problem and the GPU.
+
+    Returns:
+        The runs; which were left out as they were made on another GPU; and which cannot be read.
+
+    Raises:
+        InputError: When none can be read.
     """
-    chosen: list[RunMeta] = []
+    chosen: list[Run] = []
     covered: set[str] = set()
-    notices: list[Notice] = []
+    elsewhere: list[Notice] = []
+    errors: list[InputError] = []
     for meta in metas:
-        if not same_device(meta.device, metas[0].device) and meta is not metas[0]:
-            name = meta.device.name if meta.device else "an unknown GPU"
-            notices.append(Notice("other_device", f"run {meta.id} is left out: it was made on {name}"))
-            continue
         brings = set(meta.stages) & set(stages) - covered
-        if brings or not chosen:
-            chosen.append(meta)
+        if chosen:
+            newest = chosen[0].meta
+            if meta.problem != newest.problem:
+                continue
+            if not same_device(meta.device, newest.device):
+                name = meta.device.name if meta.device else "an unknown GPU"
+                elsewhere.append(Notice("other_device", f"run {meta.id} is left out: it was made on {name}"))
+                continue
+            if not brings:
+                continue
+        try:
+            chosen.append(store.read_whole(meta.id))
+        except InputError as error:
+            errors.append(error)
+        else:
             covered |= brings
-    return chosen, notices
+    if not chosen:
+        raise errors[0]
+    return chosen, elsewhere, [passed_over(error) for error in errors]
 
 
 def _nothing(store: Path, candidates: Sequence[RunMeta], wanted: Problem | None) -> InputError:

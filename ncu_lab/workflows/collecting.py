@@ -27,7 +27,7 @@ from ncu_lab.collect.failures import (
 from ncu_lab.collect.log import KernelProgress, parse_log
 from ncu_lab.collect.ncu import Ncu, NcuOutcome, known_sections, known_sets, run_ncu
 from ncu_lab.errors import InputError, NcuLabError, UsageError
-from ncu_lab.model import Notice, ParsedReport, ProgressEvent, Reporter, silent
+from ncu_lab.model import LOSSES, Notice, ParsedReport, ProgressEvent, Reporter, silent
 from ncu_lab.parse.files import damage_told
 from ncu_lab.parse.report import read_report
 
@@ -36,8 +36,6 @@ RETRY_DELAY_S = 5.0
 """Counters held by another tool are often free again shortly after: DCGM samples in bursts."""
 
 _PLACEHOLDER = Path("…")
-_LOSSES = ("damaged", "lost_results", "lost_metrics")
-"""Notices of the report reader that mean results, or some of their metrics, are gone."""
 
 _EXPECTED_WARNINGS = ("Note: Running with unmodified GPU clocks", "Unable to access the following", "No kernels were")
 """What ncu says of every run here: the run records its clock control, and what is not collected shows as missing."""
@@ -228,7 +226,7 @@ def _shortfall(job: Job, parsed: ParsedReport, outcome: NcuOutcome) -> NcuLabErr
         error = failure_of_run(outcome.exit_code, outcome.log, outcome.output).error
         return type(error)(error.message + kept, _with_last_words(error.hint, outcome.output))
     for notice in parsed.notices:
-        if notice.code in _LOSSES:
+        if notice.code in LOSSES:
             return failure_of("incomplete", loss=notice.message).error
     missing = _not_collected(job.collection.metrics, parsed)
     if missing:

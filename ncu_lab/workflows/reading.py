@@ -8,20 +8,25 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ncu_lab.collect.failures import find_cause
 from ncu_lab.errors import InputError, NothingExportedError
-from ncu_lab.model import TIMING_COLUMNS, Notice, ParsedReport, Run, RunMeta, table
+from ncu_lab.gpu.registry import load_stages
+from ncu_lab.model import LOSSES, TIMING_COLUMNS, Notice, ParsedReport, Run, RunMeta, table
 from ncu_lab.parse.files import read_any, refuse_special
 from ncu_lab.parse.redaction import redact
 from ncu_lab.store import Store
-from ncu_lab.store.directory import META, read_directory
+from ncu_lab.store.directory import passed_over
+from ncu_lab.store.stored_run import META, read_directory
 
 _OUTRIGHT = ("file", "run", "rev", "stage")
 _LAST = re.compile(r"@last(?:~(\d+))?")
 _LEAST_HASH = 4
+_NEAR_STAGE = 0.5
+"""Likeness (0 to 1) of a name to the stage it may mean: names of stages are short, so ``2c`` is near to ``2d``."""
 
 
 def list_runs(store: Path) -> tuple[list[RunMeta], list[Notice]]:
@@ -61,10 +66,13 @@ def complaints_explained() -> Iterator[None]:
 
 
 def run_of(parsed: ParsedReport, run_id: str, created: datetime, *, name: str | None) -> Run:
-    """Make a run of what a file holds; its stages are those that NVTX ranges name, its session is redacted."""
+    """Make a run of what a file holds; its stages are those that NVTX ranges name, its session is redacted.
+
+    It is partial where a part of the file is lost.
+    """
     meta = RunMeta(
         id=run_id,
-        status="complete",
+        status="partial" if any(notice.code in LOSSES for notice in parsed.notices) else "complete",
         created=created.isoformat(timespec="seconds"),
         source="import",
         stages=tuple(dict.fromkeys(stage for stage in parsed.launches["stage"] if stage)),
@@ -78,63 +86,81 @@ def run_of(parsed: ParsedReport, run_id: str, created: datetime, *, name: str | 
     return Run(meta, parsed.launches, parsed.metrics, parsed.instances, parsed.rules, timings)
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a reference means.
+
+    Attributes:
+        run: The run.
+        stage: The stage that it was found by, None when something else was named.
+        passed_over: The runs that may have been meant and cannot be read.
+    """
+
+    run: Run
+    stage: str | None = None
+    passed_over: tuple[Notice, ...] = ()
+
+
 def open_run(reference: str, store: Path) -> Run:
-    """Return the run that a reference means.
+    """Return the run that a reference means; see :func:`find_run`."""
+    return find_run(reference, store).run
+
+
+def find_run(reference: str, store: Path, where: str = "") -> Found:
+    """Return what a reference means.
 
     Args:
         reference: A path (report, export, run directory); a run's id or the beginning of it; ``@last``, ``@last~n``;
             a git revision; or a stage: tried in this order, or said outright as ``file:``, ``run:``, ``rev:``,
-            ``stage:``. A revision or a stage means its newest complete run.
+            ``stage:``. A revision or a stage means its newest complete run. Those and ``@last`` pass over runs that
+            cannot be read.
         store: The folder of runs.
+        where: The options that name the store (`` --example``), for commands that are told to be typed.
 
     Raises:
         InputError: When nothing, or more than one run, is meant; the message tells what there is.
     """
     kind, _, rest = reference.partition(":")
     if kind == "file":
-        return read_file(Path(rest))
+        return Found(read_file(Path(rest)))
     path = Path(reference)
-    if kind not in _OUTRIGHT and (path.is_file() or (path / META).is_file()):
-        return read_file(path)
-    metas, notices = list_runs(store)
-    search = _Search(store, metas, notices)
+    if kind not in _OUTRIGHT and (os.path.isfile(path) or os.path.isfile(path / META)):
+        return Found(read_file(path))
+    search = _Search(store, where)
     if kind in _OUTRIGHT:
-        meta = {"run": search.by_id, "rev": search.by_revision, "stage": search.by_stage}[kind](rest)
-        found = meta or search.fail(rest, f"no {'revision' if kind == 'rev' else kind}")
-    else:
-        meta = search.by_id(reference) or search.by_revision(reference) or search.by_stage(reference)
-        if meta is None and reference and os.path.lexists(path):
-            refuse_special(path)  # a folder, a pipe, a broken link: a path was meant
-        found = meta or search.fail(reference, "no file, run, revision or stage with a run")
-    return Store(store).read(found.id)
+        find = {"run": search.by_id, "rev": search.by_revision, "stage": search.by_stage}[kind]
+        return find(rest) or search.fail(rest, f"no {'revision' if kind == 'rev' else kind}", only=kind)
+    found = search.by_id(reference) or search.by_revision(reference) or search.by_stage(reference)
+    if found is None and reference and os.path.lexists(path):
+        refuse_special(path)  # a folder, a pipe, a broken link: a path was meant
+    return found or search.fail(reference, "no file, run, revision or stage with a run")
 
 
 class _Search:
     """The runs of a store, and the ways to name one."""
 
-    def __init__(self, store: Path, metas: Sequence[RunMeta], notices: Sequence[Notice]) -> None:
-        self._store = store
-        self._metas = metas
-        self._notices = notices
+    def __init__(self, store: Path, where: str) -> None:
+        self._store = Store(store)
+        self._where = where
+        self._metas, self._notices = self._store.metas()
 
-    def by_id(self, text: str) -> RunMeta | None:
+    def by_id(self, text: str) -> Found | None:
         """Find by id, by a beginning of an id that only one has, or by place (``@last~n``)."""
         if last := _LAST.fullmatch(text):
-            back = int(last[1] or 0)
-            if back >= len(self._metas):
-                raise InputError(f"there is no {text}: {self._what_there_is()}", "ncu-lab runs lists all.")
-            return self._metas[back]
+            newest = self._newest(self._metas, before=int(last[1] or 0))
+            if newest is None:
+                raise InputError(f"there is no {text}: {self._what_there_is()}", self._what_to_do())
+            return newest
         found = [meta for meta in self._metas if text and meta.id.startswith(text)]
         exact = [meta for meta in found if meta.id == text]
         if len(found) > 1 and not exact:
             ids = ", ".join(meta.id for meta in found[:3]) + (", …" if len(found) > 3 else "")
             raise InputError(f'"{text}" begins the ids of {len(found)} runs: {ids}', "Give more of it.")
-        corrupt = self._store / text / META
-        if not found and text and corrupt.is_file():
-            Store(self._store).read(text)  # listed runs exclude it: its own error says why
-        return next(iter(exact or found), None)
+        if not found and text and os.path.isfile(self._store.path / text / META):
+            self._store.read(text)  # listed runs exclude it: its own error says why
+        return next((Found(self._store.read(meta.id)) for meta in exact or found), None)
 
-    def by_revision(self, text: str) -> RunMeta | None:
+    def by_revision(self, text: str) -> Found | None:
         """Find the newest complete run of a commit, one of a clean tree before one of an edited tree."""
         commit = _commit_of(text)
         runs = [meta for meta in self._metas if meta.git.commit and _matches(meta.git.commit, commit, text)]
@@ -142,25 +168,63 @@ class _Search:
         if commit is not None and not complete and not self._has_stage(text):
             state = "no complete run" if runs else "no run"
             raise InputError(
-                f'"{text}" is commit {commit[:7]}, of which {self._store} has {state}',
-                "Profile it, or choose another: ncu-lab runs lists all.",
+                f'"{text}" is commit {commit[:7]}, of which {self._store.path} has {state}',
+                f"Profile it, or choose another: ncu-lab runs{self._where} lists all.",
             )
-        return next(iter(sorted(complete, key=lambda meta: meta.git.dirty)), None)
+        return self._newest(sorted(complete, key=lambda meta: meta.git.dirty))
 
-    def by_stage(self, text: str) -> RunMeta | None:
+    def by_stage(self, text: str) -> Found | None:
         """Find the newest complete run that has a stage."""
-        return next((meta for meta in self._metas if text in meta.stages and meta.status == "complete"), None)
+        return self._newest(self._of_stage(text), stage=text)
 
-    def fail(self, text: str, what: str) -> RunMeta:
+    def fail(self, text: str, what: str, only: str | None = None) -> Found:
         """Say that nothing is meant, and what may have been.
+
+        Args:
+            text: What was named.
+            what: What it is not.
+            only: The kind of reference where it was said outright.
 
         Raises:
             InputError: Always.
         """
-        names = [*(meta.id for meta in self._metas), *dict.fromkeys(id for meta in self._metas for id in meta.stages)]
-        near = difflib.get_close_matches(text, names, n=1, cutoff=0.6)
-        hint = f"Did you mean {near[0]}? " if near else ""
-        raise InputError(f'there is {what} "{text}": {self._what_there_is()}', f"{hint}ncu-lab runs lists all.")
+        stages = load_stages()
+        if only in (None, "stage") and text in stages and not self._of_stage(text):
+            raise InputError(
+                f'there is no complete run of stage "{text}": {self._what_there_is()}',
+                f"Make one: ncu-lab profile --stage {text}{self._where_to_write}",
+            )
+        near = []
+        if only in (None, "run"):
+            near += difflib.get_close_matches(text, [meta.id for meta in self._metas], n=1)
+        if only in (None, "stage"):
+            known = [stage for meta in self._metas for stage in meta.stages if self._of_stage(stage)]
+            near += difflib.get_close_matches(text, dict.fromkeys(known), n=1, cutoff=_NEAR_STAGE)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        raise InputError(f'there is {what} "{text}": {self._what_there_is()}', meant + self._what_to_do())
+
+    def _newest(self, metas: Sequence[RunMeta], *, before: int = 0, stage: str | None = None) -> Found | None:
+        """Return the first run, or the one so many before it, of those that can be read; None when there is none.
+
+        Raises:
+            InputError: When there would be one if all could be read.
+        """
+        errors: list[InputError] = []
+        for meta in metas:
+            try:
+                run = self._store.read_whole(meta.id)
+            except InputError as error:
+                errors.append(error)
+                continue
+            if not before:
+                return Found(run, stage, (*self._notices, *map(passed_over, errors)))
+            before -= 1
+        if before < len(errors):
+            raise errors[0]
+        return None
+
+    def _of_stage(self, stage: str) -> list[RunMeta]:
+        return [meta for meta in self._metas if stage in meta.stages and meta.status == "complete"]
 
     def _has_stage(self, text: str) -> bool:
         return any(text in meta.stages for meta in self._metas)
@@ -169,7 +233,21 @@ class _Search:
         count = len(self._metas)
         runs = "no runs" if not count else "1 run" if count == 1 else f"{count} runs"
         unreadable = f" and {len(self._notices)} that cannot be read" if self._notices else ""
-        return f"{self._store} holds {runs}{unreadable}"
+        return f"{self._store.path} holds {runs}{unreadable}"
+
+    def _what_to_do(self) -> str:
+        if self._metas:
+            return f"ncu-lab runs{self._where} lists all."
+        where = self._where_to_write
+        return (
+            f"Make one: ncu-lab profile --stage 2d{where}, or ncu-lab import FILE{where}; or look at the bundled ones: "
+            "ncu-lab show --example"
+        )
+
+    @property
+    def _where_to_write(self) -> str:
+        """The options that name the store to a command that writes; the bundled runs are read only."""
+        return "" if self._where == " --example" else self._where
 
 
 def _commit_of(revision: str) -> str | None:

@@ -26,8 +26,8 @@ from ncu_lab import errors
 from ncu_lab.errors import InputError, NcuLabError
 from ncu_lab.model import ParsedReport
 from ncu_lab.parse.files import MAX_UNPACKED_BYTES, read_any, refuse_special
-from ncu_lab.store.directory import TABLES
 from ncu_lab.store.encoding import decode, encode
+from ncu_lab.store.stored_run import TABLES
 from ncu_lab.store.tables import read_table, write_table
 from ncu_lab.workflows.reading import complaints_explained
 

@@ -30,7 +30,7 @@ from ncu_lab.model import (
     table,
 )
 from ncu_lab.store import Store, run_label
-from ncu_lab.store.directory import read_directory
+from ncu_lab.store.stored_run import read_directory
 
 NAN = float("nan")
 CREATED = datetime(2026, 11, 30, 1, 12, 7, tzinfo=UTC)
@@ -281,11 +281,13 @@ def test_a_store_that_is_not_there_is_empty(tmp_path: Path) -> None:
         ({"schema": 2}, "has schema 2, this ncu-lab reads up to 1"),
         ({"schema": None}, "no schema version"),
         ({"status": "great"}, "status is 'great', not one of complete"),
-        ({"id": 7}, "id is int, not str"),
+        ({"id": 7}, "id is a whole number, not text"),
         ({"problem": {"m": 0, "n": 1, "k": 1}}, "size m = 0 is too small"),
-        ({"problem": {"m": 1}}, "problem is incomplete"),
+        ({"problem": {"m": 1}}, "run.json: problem.n, problem.k missing"),
         ({"device": {"name": "x", "compute_capability": [9]}}, "device.compute_capability has 1 entries, not 2"),
-        ({"stages": "2d"}, "stages is str, not list"),
+        ({"stages": "2d"}, "stages is text, not a list"),
+        ({"device": {"name": "x", "max_sm_clock_hz": 10**400}}, "device.max_sm_clock_hz is too large a number"),
+        ({"checksums": {"x" * 300: ""}}, "missing"),
     ],
 )
 def test_a_corrupt_or_newer_meta_is_refused(change: dict[str, Any], says: str, store: Store) -> None:
@@ -296,6 +298,82 @@ def test_a_corrupt_or_newer_meta_is_refused(change: dict[str, Any], says: str, s
         store.read(folder.name)
     assert says in caught.value.message
     assert folder.name in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[" * 200_000, "run.json is not JSON (nested too deeply)"),
+        ('{"schema": 1, "id": "x"}', "run.json: status, created, source missing"),
+    ],
+)
+def test_what_is_no_run_at_all_is_told_in_plain_words(text: str, says: str, store: Store) -> None:
+    folder = store.write(make_run())
+    (folder / "run.json").write_text(text)
+    with pytest.raises(InputError) as caught:
+        store.read(folder.name)
+    assert caught.value.message == f"run {folder.name} is corrupt: {says}"
+    assert store.metas()[0] == []
+
+
+@pytest.mark.parametrize(
+    ("checks", "says"),
+    [
+        ("[" * 200_000, "nested too deeply"),
+        ('{"checks": [{"problem": {"m": 0, "n": 1, "k": 1}}]}', "checks[0].stage, checks[0].variant"),
+    ],
+)
+def test_what_lists_of_a_run_hold_is_told_once(checks: str, says: str, store: Store) -> None:
+    folder = store.write(make_run())
+    (folder / "checks.json").write_text(checks)
+    _seal(folder, "checks.json")
+    with pytest.raises(InputError) as caught:
+        store.read(folder.name)
+    assert caught.value.message.startswith(f"run {folder.name} is corrupt: checks.json: {says}")
+
+
+def test_reading_all_of_a_run_finds_a_corrupt_table(store: Store) -> None:
+    folder = store.write(make_run())
+    assert len(store.read_whole(folder.name).instances) == 3
+    (folder / "rules.parquet").write_bytes(b"damaged")
+    with pytest.raises(InputError, match=r"rules\.parquet does not match its checksum"):
+        store.read_whole(folder.name)
+
+
+def test_a_file_is_no_store(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    with pytest.raises(InputError) as caught:
+        Store(file).metas()
+    assert caught.value.message == f"the store {file} is a file, not a folder"
+    with pytest.raises(InputError, match="is a file, not a folder"):
+        Store(file).check_readable()
+    with pytest.raises(InputError, match="nope does not exist"):
+        Store(tmp_path / "nope").check_readable()
+    Store(tmp_path).check_readable()
+
+
+def test_a_store_that_cannot_be_listed_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    store.write(make_run())
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    for ask in (store.metas, store.check_readable):
+        with pytest.raises(InputError, match=r"cannot be read: Permission denied") as caught:
+            ask()
+        assert caught.value.exit_code == 3
+
+
+def test_short_ids_mean_one_run_only(store: Store) -> None:
+    ids = ["20261130T011207-2d-4f2c9ab-91c3", "20261130T011207-1d-4f2c9ab-91c3", "20261130T020000-2d-4f2c9ab-0001"]
+    for run_id in ids:
+        store.write(make_run(run_id))
+    assert [store.short_id(run_id) for run_id in ids] == [
+        "20261130T011207-2d",
+        "20261130T011207-1d",
+        "20261130T020000",
+    ]
 
 
 def test_unknown_keys_of_the_same_schema_are_ignored(store: Store) -> None:
@@ -318,9 +396,14 @@ def test_a_table_of_wrong_shape_is_corrupt(store: Store) -> None:
     folder = store.write(make_run())
     frame = pd.DataFrame({"launch": [1]})
     frame.to_parquet(folder / "rules.parquet")
-    file = folder / "run.json"
-    data = json.loads(file.read_text("utf-8"))
-    data["checksums"]["rules.parquet"] = hashlib.sha256((folder / "rules.parquet").read_bytes()).hexdigest()
-    file.write_text(json.dumps(data))
+    _seal(folder, "rules.parquet")
     with pytest.raises(InputError, match=r"is corrupt: rules\.parquet"):
         _ = store.read(folder.name).rules
+
+
+def _seal(folder: Path, name: str) -> None:
+    """Give a file that was changed its right checksum."""
+    file = folder / "run.json"
+    data = json.loads(file.read_text("utf-8"))
+    data["checksums"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    file.write_text(json.dumps(data))

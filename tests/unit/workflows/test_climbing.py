@@ -76,6 +76,28 @@ def test_a_corrupt_run_is_named_and_skipped(store):
     assert len(ladder.rows) == 11
 
 
+NEWEST = "20261204T000000-1d-4f2c9ab-0007"
+
+
+def test_a_newest_run_with_a_corrupt_table_is_named_and_skipped(store):
+    large = Problem(2048, 2048, 2048)
+    other = Device("NVIDIA H100", compute_capability=(9, 0), sm_count=132)
+    write(store, NEWEST, created="2026-12-04T00:00:00+00:00", problem=large, device=other)
+    (store / NEWEST / "metrics.parquet").write_bytes(b"cut")
+    ladder = climbing.ladder(store)
+    assert (ladder.problem.m, ladder.device.name, len(ladder.rows)) == (1024, "NVIDIA H200", 11)
+    assert [notice.code for notice in ladder.warnings] == ["corrupt_run"]
+    assert f"run {NEWEST} is corrupt: metrics.parquet does not match" in ladder.warnings[0].message
+    for named in ({"size": 2048}, {"runs": [NEWEST]}):
+        with pytest.raises(InputError, match="does not match its checksum"):
+            climbing.ladder(store, **named)
+
+
+def test_an_older_run_stands_in_for_a_corrupt_one(store):
+    (store / NEW / "instances.parquet").write_bytes(b"cut")
+    assert set(runs(climbing.ladder(store)).values()) == {OLD}
+
+
 def test_a_view_survives_the_store(store):
     run = Store(store).read(NEW)
     view = climbing.view(run)

@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ def test_an_export_keeps_its_tables_only(tmp_path: Path) -> None:
     run = import_file(GOLDEN / "cupy-nvtx.details.csv.gz", tmp_path)
     assert Store(tmp_path).report(run.meta.id) is None
     assert (len(run.metrics), len(run.rules)) == (42, 3)
+
+
+def test_a_report_that_lost_results_is_a_partial_run(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.ncu-rep"
+    cut.write_bytes(gzip.decompress((GOLDEN / "cupy-nvtx.ncu-rep.gz").read_bytes())[:-10])
+    meta = import_file(cut, tmp_path / "reports").meta
+    assert (meta.status, [notice.code for notice in meta.warnings]) == ("partial", ["damaged"])
+    assert [meta.status for meta in Store(tmp_path / "reports").metas()[0]] == ["partial"]
 
 
 def test_what_cannot_be_read_leaves_nothing(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ncu_lab.model import (
     table,
 )
 from ncu_lab.store import Store
-from ncu_lab.workflows.reading import open_run, read_file
+from ncu_lab.workflows.reading import find_run, open_run, read_file
 
 NAIVE, TILED, FAILED = (
     "20261130T000000-naive-aaaaaaa-0001",
@@ -73,7 +73,7 @@ def test_a_path_comes_first(store: Path) -> None:
     Path("naive").mkdir()  # a folder that is no run stands in nobody's way
     assert open_run("naive", store).meta.id == TILED
     Path("2d").write_text("x")
-    with pytest.raises(InputError, match="2d is no CSV export"):
+    with pytest.raises(InputError, match="2d is neither a report nor a CSV export"):
         open_run("2d", store)
     assert open_run("stage:2d", store).meta.id == TILED
 
@@ -86,6 +86,8 @@ def test_a_path_comes_first(store: Path) -> None:
         ("naiv", 'no file, run, revision or stage with a run "naiv"', "Did you mean naive?"),
         ("run:nope", 'there is no run "nope"', "ncu-lab runs"),
         ("stage:nope", 'there is no stage "nope"', "ncu-lab runs"),
+        ("stage:2c", 'there is no stage "2c"', "Did you mean 2d? ncu-lab runs --store reports lists all."),
+        ("1d", 'there is no complete run of stage "1d"', "Make one: ncu-lab profile --stage 1d --store reports"),
         ("rev:nope", 'there is no revision "nope"', "ncu-lab runs"),
         ("file:nope", "there is no file nope", "Check the path."),
         ("", "no file, run, revision or stage", "ncu-lab runs"),
@@ -93,9 +95,55 @@ def test_a_path_comes_first(store: Path) -> None:
 )
 def test_what_means_nothing_is_told(reference: str, says: str, hint: str, store: Path) -> None:
     with pytest.raises(InputError) as caught:
-        open_run(reference, store)
+        find_run(reference, store, " --store reports")
     assert says in caught.value.message
     assert hint in caught.value.hint
+
+
+def test_an_empty_store_says_how_to_make_a_run(tmp_path: Path) -> None:
+    for reference in ("@last", "nope", "stage:2d"):
+        with pytest.raises(InputError) as caught:
+            find_run(reference, tmp_path, " --store x")
+        assert f"{tmp_path} holds no runs" in caught.value.message
+        assert caught.value.hint.startswith("Make one: ncu-lab profile --stage 2d --store x")
+
+
+def test_nobody_is_told_to_write_to_the_bundled_runs(store: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        find_run("stage:1d", store, " --example")
+    assert caught.value.hint == "Make one: ncu-lab profile --stage 1d"
+
+
+def test_the_stage_that_was_named_is_told(store: Path) -> None:
+    assert (find_run("stage:2d", store).stage, find_run("2d", store).stage) == ("2d", "2d")
+    assert find_run("@last", store).stage is None
+    assert find_run(TILED, store).stage is None
+
+
+def _break_a_table(store: Path, run_id: str) -> None:
+    (store / run_id / "metrics.parquet").write_bytes(b"cut")
+
+
+@pytest.mark.parametrize(
+    ("reference", "run_id"), [("@last", TILED), ("@last~1", NAIVE), ("stage:naive", TILED), ("rev:bbbb", TILED)]
+)
+def test_a_corrupt_run_is_passed_over_and_named(reference: str, run_id: str, store: Path) -> None:
+    newest = "20261130T030000-2d-bb-0004"
+    write(store, newest, 3, stages=("naive",), git=GitState(commit="b" * 40))
+    for corrupt in (newest, FAILED):
+        _break_a_table(store, corrupt)
+    found = find_run(reference, store)
+    assert found.run.meta.id == run_id
+    assert {notice.code for notice in found.passed_over} == {"corrupt_run"}
+    assert f"run {newest} is corrupt: metrics.parquet does not match its checksum" in found.passed_over[0].message
+
+
+@pytest.mark.parametrize("reference", ["@last~2", "stage:2d", "rev:bbbb"])
+def test_where_all_that_may_be_meant_is_corrupt_the_newest_says_why(reference: str, store: Path) -> None:
+    for corrupt in (NAIVE, TILED):
+        _break_a_table(store, corrupt)
+    with pytest.raises(InputError, match=r"is corrupt: metrics\.parquet does not match its checksum"):
+        find_run(reference, store)
 
 
 def test_a_corrupt_run_named_outright_says_why(store: Path) -> None:

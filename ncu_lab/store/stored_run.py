@@ -1,0 +1,150 @@
+"""The files of a run directory, read lazily and checked against their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ncu_lab.errors import InputError, NcuLabError
+from ncu_lab.model import (
+    INSTANCE_COLUMNS,
+    LAUNCH_COLUMNS,
+    METRIC_COLUMNS,
+    RULE_COLUMNS,
+    SCHEMA,
+    TIMING_COLUMNS,
+    CheckCase,
+    Json,
+    Run,
+    RunMeta,
+    StageBuild,
+)
+from ncu_lab.store.encoding import decode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+META = "run.json"
+BUILDS = "build.json"
+CHECKS = "checks.json"
+REPORT = "report.ncu-rep"
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "launches": LAUNCH_COLUMNS,
+    "metrics": METRIC_COLUMNS,
+    "instances": INSTANCE_COLUMNS,
+    "rules": RULE_COLUMNS,
+    "timings": TIMING_COLUMNS,
+}
+
+
+class _StoredRun(Run):
+    """A run whose tables are read when they are first asked for: the instances may be large and are rarely needed."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in TABLES or "_folder" not in self.__dict__:
+            raise AttributeError(name)
+        frame = _read_frame(self.__dict__["_folder"], self.meta, name)
+        object.__setattr__(self, name, frame)
+        return frame
+
+
+def read_directory(folder: Path) -> Run:
+    """Read a run directory, wherever it is; its tables are loaded when first asked for.
+
+    Raises:
+        InputError: When it is no run directory, is corrupt, or a newer ncu-lab wrote it.
+    """
+    meta = read_meta(folder)
+    run = _StoredRun.__new__(_StoredRun)
+    contents = {
+        "meta": meta,
+        "builds": _read_listed(folder, meta, BUILDS, "builds", tuple[StageBuild, ...]),
+        "checks": _read_listed(folder, meta, CHECKS, "checks", tuple[CheckCase, ...]),
+        "_folder": folder,
+    }
+    for name, value in contents.items():
+        object.__setattr__(run, name, value)
+    return run
+
+
+def read_meta(folder: Path) -> RunMeta:
+    """Read ``run.json`` of a run directory, and see that the files it names are there.
+
+    Raises:
+        InputError: When the directory is no run, is corrupt, or a newer ncu-lab wrote it.
+    """
+    file = folder / META
+    data = _read_json(file, folder)
+    schema = data.get("schema")
+    if not isinstance(schema, int):
+        raise _corrupt(folder, f"{META} has no schema version")
+    if schema > SCHEMA:
+        raise InputError(
+            f"run {folder.name} has schema {schema}, this ncu-lab reads up to {SCHEMA}",
+            "A newer ncu-lab wrote it: pip install --upgrade ncu-lab",
+        )
+    try:
+        meta = decode(RunMeta, data)
+    except (ValueError, NcuLabError) as error:
+        raise _corrupt(folder, f"{META}: {error}") from error
+    if lost := [name for name in meta.checksums if name != REPORT and not os.path.isfile(folder / name)]:
+        raise _corrupt(folder, f"{', '.join(lost)} missing")
+    assert isinstance(meta, RunMeta)
+    return meta
+
+
+def _read_listed(folder: Path, meta: RunMeta, name: str, key: str, kind: Any) -> Any:
+    if name not in meta.checksums:
+        return ()
+    data = _read_checked(folder, meta, name)
+    try:
+        return decode(kind, _parse(data).get(key, []), key)
+    except (ValueError, AttributeError, NcuLabError) as error:
+        raise _corrupt(folder, f"{name}: {error}") from error
+
+
+def _read_frame(folder: Path, meta: RunMeta, name: str) -> pd.DataFrame:
+    from ncu_lab.store.tables import read_table
+
+    file = f"{name}.parquet"
+    try:
+        return read_table(_read_checked(folder, meta, file), TABLES[name])
+    except ValueError as error:
+        raise _corrupt(folder, f"{file}: {error}") from error
+
+
+def _read_checked(folder: Path, meta: RunMeta, name: str) -> bytes:
+    try:
+        data = (folder / name).read_bytes()
+    except OSError as error:
+        raise _corrupt(folder, f"{name}: {error.strerror}") from error
+    if hashlib.sha256(data).hexdigest() != meta.checksums.get(name):
+        raise _corrupt(folder, f"{name} does not match its checksum")
+    return data
+
+
+def _read_json(file: Path, folder: Path) -> Json:
+    try:
+        data = _parse(file.read_bytes())
+    except OSError as error:
+        raise _corrupt(folder, f"{file.name}: {error.strerror}") from error
+    except ValueError as error:
+        raise _corrupt(folder, f"{file.name} is not JSON ({error})") from error
+    if not isinstance(data, dict):
+        raise _corrupt(folder, f"{file.name} is not a JSON object")
+    return data
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _corrupt(folder: Path, what: str) -> InputError:
+    return InputError(f"run {folder.name} is corrupt: {what}", f"Restore or delete {folder}.")
