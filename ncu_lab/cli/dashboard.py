@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ncu_lab.cli.options import ExampleOption, StoreOption, resolve_store
+from ncu_lab.cli.options import ExampleOption, StoreOption, store_to_read
 
 
 def dashboard(
@@ -26,7 +26,7 @@ def dashboard(
 
     The page reads the store and never writes; new runs appear on it by themselves. Ctrl-C ends it.
     """
-    folder = resolve_store(store, example)
+    folder = store_to_read(store, example)
 
     from ncu_lab_dash.app import create_app
     from ncu_lab_dash.server import address_of, is_loopback, serve, take_port

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ncu_lab.cli.messages import warn
-from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, resolve_store, store_words
+from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, store_to_read, store_words
 
 EXAMPLE_SIZE = 4096
 
@@ -37,15 +37,17 @@ def ladder(
     from ncu_lab.render.ladder import ladder_columns, ladder_rows, print_ladder
     from ncu_lab.render.summary import flat_columns
     from ncu_lab.render.terminal import Terminal, emit, emit_document
+    from ncu_lab.store import Store
     from ncu_lab.workflows.climbing import ladder as build
 
-    found = build(resolve_store(store, example), size=EXAMPLE_SIZE if example and size is None else size)
+    folder = store_to_read(store, example)
+    found = build(folder, size=EXAMPLE_SIZE if example and size is None else size)
     for notice in found.warnings:
         warn(notice.message)
     if format is Format.JSON:
         emit_document(ladder_document(found), sys.stdout)
     elif format is Format.TABLE:
-        print_ladder(found, Terminal(sys.stdout), store_words(store, example))
+        print_ladder(found, Terminal(sys.stdout), store_words(store, example), Store(folder).short_id)
     else:
         rows = [row for row in ladder_rows(found) if row]
         columns = ladder_columns() if format is Format.MARKDOWN else flat_columns(rows)

@@ -93,8 +93,23 @@ def store_words(store: Path | None, example: bool = False) -> str:
     return f" --store {shlex.quote(str(store))}" if store else ""
 
 
+def store_to_read(store: Path | None, example: bool) -> Path:
+    """Return the folder of runs that ``--store`` and ``--example`` ask for, to be read.
+
+    Raises:
+        UsageError: When both are given.
+        InputError: When one that was named is not there, is no folder, or cannot be read.
+    """
+    from ncu_lab.store import Store
+
+    folder = resolve_store(store, example)
+    if store is not None:
+        Store(folder).check_readable()
+    return folder
+
+
 def resolve_store(store: Path | None, example: bool) -> Path:
-    """Return the folder of runs that ``--store`` and ``--example`` ask for.
+    """Return the folder of runs that ``--store`` and ``--example`` ask for; it need not be there yet.
 
     Raises:
         UsageError: When both are given.

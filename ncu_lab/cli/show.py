@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ncu_lab.cli.messages import warn
-from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StageOption, StoreOption, resolve_store
+from ncu_lab.cli.options import (
+    ExampleOption,
+    Format,
+    FormatOption,
+    StageOption,
+    StoreOption,
+    store_to_read,
+    store_words,
+)
 from ncu_lab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +28,9 @@ def show(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="X", help="A run, the beginning of its id, @last, a commit, a stage, or a .ncu-rep or CSV file."
+            metavar="X",
+            help="A run, the beginning of its id, @last, a commit, a stage, or a .ncu-rep or CSV file. Said outright: "
+            "run:ID, rev:COMMIT, stage:ID, file:PATH.",
         ),
     ] = "@last",
     launch: Annotated[
@@ -34,16 +44,29 @@ def show(
 ) -> None:
     """Show one run, file or commit, and what limits it.
 
-    Lists its launches; the longest one in full.
-    """
-    from ncu_lab.workflows.climbing import view
-    from ncu_lab.workflows.reading import open_run
+    Lists its launches; the longest one in full. A stage, 2d or stage:2d, is shown in full from its newest complete run.
 
-    seen = view(open_run(what, resolve_store(store, example)))
-    for notice in seen.run.meta.warnings:
-        warn(notice.message)
-    chosen = _chosen(seen, launch or [], stage or [])
-    write_view(seen, chosen, format, selected=bool(launch or stage), raw=raw)
+    What ncu itself warned of when the run was made is in --format json.
+    """
+    from ncu_lab.store import Store
+    from ncu_lab.workflows.climbing import view
+    from ncu_lab.workflows.reading import find_run
+
+    folder, where = store_to_read(store, example), store_words(store, example)
+    found = find_run(what, folder, where)
+    seen = view(found.run)
+    for notice in (*found.passed_over, *seen.run.meta.warnings):
+        if notice.code not in _OF_MAKING:
+            warn(notice.message)
+    asked = stage or ([found.stage] if found.stage and not launch else [])
+    chosen = _chosen(seen, launch or [], asked)
+    write_view(seen, chosen, format, selected=bool(launch or asked), raw=raw)
+    if found.stage and format is Format.TABLE:
+        _print_origin(seen, f"ncu-lab show {Store(folder).short_id(seen.run.meta.id)}{where}")
+
+
+_OF_MAKING = ("ncu", "git")
+"""Notices of how a run was made, told then; what they tell does not make its data doubtful."""
 
 
 def write_view(
@@ -59,16 +82,17 @@ def write_view(
         raw: Whether to add every metric of the report.
     """
     from ncu_lab.render.documents import show_document
-    from ncu_lab.render.summary import flat_columns, launch_columns, launch_row
+    from ncu_lab.render.markdown import show_markdown
+    from ncu_lab.render.summary import flat_columns, launch_row
     from ncu_lab.render.terminal import Terminal, emit, emit_document
 
-    rows = [launch_row(summary) for summary in chosen]
     if format is Format.JSON:
         emit_document(show_document(view, chosen, raw=raw), sys.stdout)
     elif format is Format.CSV:
+        rows = [launch_row(summary) for summary in chosen]
         emit(rows, flat_columns(rows), format.value, sys.stdout)
     elif format is Format.MARKDOWN:
-        emit(rows, launch_columns(chosen), format.value, sys.stdout)
+        sys.stdout.write(Terminal(sys.stdout).spell(show_markdown(view, chosen)))
     else:
         _print(view, chosen, Terminal(sys.stdout), selected=selected, raw=raw)
 
@@ -98,9 +122,10 @@ def _chosen(view: RunView, launches: list[int], stages: list[str]) -> list[Launc
 
 def _print(view: RunView, chosen: list[LaunchSummary], terminal: Terminal, *, selected: bool, raw: bool) -> None:
     """Print the table of launches where there are several, then those selected, else the longest."""
-    from ncu_lab.render.summary import print_hints, print_launch, print_launches, print_metrics, print_state
+    from ncu_lab.render.summary import print_hints, print_launch, print_launches, print_metrics, state_words
 
-    print_state(view, terminal)
+    for words, style in state_words(view):
+        terminal.paragraph(words, style)
     if not chosen:
         return
     if len(chosen) != 1:
@@ -114,6 +139,16 @@ def _print(view: RunView, chosen: list[LaunchSummary], terminal: Terminal, *, se
             print_metrics(view, summary, terminal)
     if not selected:
         print_hints(view, detailed, terminal)
+
+
+def _print_origin(view: RunView, command: str) -> None:
+    """Print which run a stage that was asked for by name is from, and what shows all of it."""
+    from ncu_lab.render.terminal import MUTED, Terminal
+
+    terminal = Terminal(sys.stdout)
+    terminal.line()
+    terminal.paragraph(f"of run {view.run.meta.id}; all of it:", MUTED)
+    terminal.command(command, lead="  ")
 
 
 def _longest(summaries: list[LaunchSummary]) -> list[LaunchSummary]:

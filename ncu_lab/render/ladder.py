@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ncu_lab.model import Ladder, LadderRow, RooflinePoint
 from ncu_lab.render import numbers
@@ -85,13 +85,16 @@ def ladder_columns(*, mixed: bool = False, runs: bool = False) -> list[Column]:
     ]
 
 
-def print_ladder(ladder: Ladder, terminal: Terminal, where: str = "") -> None:
+def print_ladder(
+    ladder: Ladder, terminal: Terminal, where: str = "", short_id: Callable[[str], str] | None = None
+) -> None:
     """Print the ladder, what its marks mean, what is left out and why, and what to type next.
 
     Args:
         ladder: What to print.
         terminal: Where.
         where: The options that name the store (`` --example``), so that what is to be typed works as printed.
+        short_id: Shortens the id of a run to what means it alone; by default ids are printed whole.
     """
     terminal.paragraph(_title(ladder), STRONG)
     rows = (*ladder.rows, *ladder.references)
@@ -108,8 +111,9 @@ def print_ladder(ladder: Ladder, terminal: Terminal, where: str = "") -> None:
         terminal.paragraph(notice.message, MUTED)
     stage = _example(ladder.rows)
     if stage:
-        terminal.line(f"Next: ncu-lab show {stage.run} --stage {stage.stage.id}{where}")
-        terminal.line(f"      ncu-lab dashboard{where}")
+        run = short_id(stage.run) if short_id else stage.run
+        terminal.command(f"ncu-lab show {run} --stage {stage.stage.id}{where}", lead="Next: ")
+        terminal.command(f"ncu-lab dashboard{where}", lead="      ")
 
 
 def _example(rows: Sequence[LadderRow]) -> LadderRow | None:

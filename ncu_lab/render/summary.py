@@ -77,26 +77,33 @@ def flat_columns(rows: Sequence[Row]) -> list[Column]:
     return [Column(key, key) for key in dict.fromkeys(key for row in rows for key in row)]
 
 
-def print_state(view: RunView, terminal: Terminal) -> None:
-    """Print where an incomplete run stopped and why, and that a run has no launches; nothing otherwise."""
+def state_words(view: RunView) -> list[tuple[str, str]]:
+    """Say where an incomplete run stopped and why, and that a run has no launches: words and style, none otherwise."""
     meta = view.run.meta
+    told = []
     if meta.status != "complete":
         words = f"{meta.id} is {meta.status.replace('_', ' ')}" + (f": {meta.error}" if meta.error else "")
-        terminal.paragraph(words, BAD)
+        told.append((words, BAD))
     elif not view.summaries:  # a session page tells of nothing else
-        terminal.paragraph(" · ".join([meta.id, *context_words(meta.device, meta.environment)]), STRONG)
+        told.append((" · ".join([meta.id, *context_words(meta.device, meta.environment)]), STRONG))
     if not view.summaries:
-        terminal.paragraph(f"{meta.id} has no profiled launches.")
+        told.append((f"{meta.id} has no profiled launches.", ""))
+    return told
 
 
-def print_launches(view: RunView, summaries: Sequence[LaunchSummary], terminal: Terminal) -> None:
-    """Print what a run is and the table of its launches."""
+def run_title(view: RunView, summaries: Sequence[LaunchSummary]) -> str:
+    """Name a run, what it ran on, and how many of its launches are shown."""
     meta = view.run.meta
     count = f"{len(summaries)} launches" if len(summaries) != 1 else "1 launch"
     if len(summaries) != len(view.summaries):
         count = f"{len(summaries)} of {len(view.summaries)} launches"
     problem = [problem_words(meta.problem)] if meta.problem else []
-    terminal.paragraph(" · ".join([meta.id, *problem, *context_words(meta.device, meta.environment), count]), STRONG)
+    return " · ".join([meta.id, *problem, *context_words(meta.device, meta.environment), count])
+
+
+def print_launches(view: RunView, summaries: Sequence[LaunchSummary], terminal: Terminal) -> None:
+    """Print what a run is and the table of its launches."""
+    terminal.paragraph(run_title(view, summaries), STRONG)
     terminal.line()
     rows = [launch_row(summary) for summary in summaries]
     columns = launch_columns(summaries)
@@ -117,6 +124,12 @@ def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, c
         context: Whether the title names the GPU and the profiler; not below a table that has.
     """
     terminal.paragraph(launch_title(view, summary, context=context), STRONG)
+    for label, parts in launch_lines(view, summary):
+        terminal.line((f"  {label:<{LABEL_WIDTH}}", MUTED), *parts)
+
+
+def launch_lines(view: RunView, summary: LaunchSummary) -> list[tuple[str, list[Part]]]:
+    """Return what is told of one launch, line by line: its label and its parts."""
     row = view.rows.get(summary.stage or "")
     points, roofs = view.points.get(summary.launch, ()), view.roofs.get(summary.launch, ())
     lines: list[tuple[str, list[Part]]] = [
@@ -132,8 +145,7 @@ def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, c
         lines.insert(0, ("timed", _timed(row)))
     if spills := summary.value("local_spill_requests"):
         lines.append(("spills", [f"{numbers.count(spills)} requests to local memory ", _sign(False)]))
-    for label, parts in lines:
-        terminal.line((f"  {label:<{LABEL_WIDTH}}", MUTED), *parts)
+    return lines
 
 
 def print_metrics(view: RunView, summary: LaunchSummary, terminal: Terminal) -> None:

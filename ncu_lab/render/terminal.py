@@ -7,6 +7,7 @@ fall back to ASCII where the stream's encoding lacks them. A row is never wrappe
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
@@ -14,6 +15,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from ncu_lab.advice import as_called
 from ncu_lab.errors import UsageError
 from ncu_lab.render.numbers import MISSING, ascii_text, plain_spaces
 from ncu_lab.render.tables import Column, Row, csv_text, json_text, markdown_table
@@ -85,6 +87,25 @@ class Terminal:
         for piece in text.wrap(self._console, max(20, self.width - indent)):
             piece.rstrip()
             self._console.print(Text(" " * indent) + piece, soft_wrap=True)
+
+    def command(self, words: str, lead: str = "") -> None:
+        """Print a command for the user to type; one that is too wide in lines that a shell joins.
+
+        Args:
+            words: The command; ``ncu-lab`` is named as it was called.
+            lead: What stands before it; lines that follow are indented as far.
+        """
+        line, *others = map(shlex.quote, shlex.split(as_called(words)))
+        lines = []
+        for word in others:
+            if cell_len(f"{lead}{line} {word} \\") > self.width:
+                lines.append(line + " \\")
+                line = f"  {word}"
+            else:
+                line += f" {word}"
+        for text in (*lines, line):
+            self.line(lead, text)
+            lead = " " * cell_len(lead)
 
     def table(self, rows: Sequence[Row], columns: Sequence[Column]) -> list[Column]:
         """Print rows under headings, dropping columns by priority until a row fits; an empty row is an empty line.

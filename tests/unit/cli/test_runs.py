@@ -1,4 +1,6 @@
+import csv
 import gzip
+import io
 import json
 import sys
 from pathlib import Path
@@ -42,9 +44,56 @@ def test_import_then_runs(store: str, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert (only["id"], only["device"], only["commit"], only["stages"]) == (run_id, "NVIDIA H200", None, [])
 
 
+def test_the_status_stays_where_space_is_short(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(monkeypatch, "runs", "--example") == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["run", "problem", "device", "status"]
+    assert all(line.endswith("  complete") for line in lines[:3])
+    assert lines[3].startswith("no room for: when (UTC), subject, commit")
+
+
+def test_the_csv_tells_the_problem_in_numbers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "runs", "--example", "--format", "csv") == 0
+    text = capsys.readouterr().out
+    assert text.isascii()
+    program, ladder, _ = csv.DictReader(io.StringIO(text))
+    assert (ladder["m"], ladder["n"], ladder["k"], ladder["status"]) == ("4096", "4096", "4096", "complete")
+    assert (program["m"], program["subject"]) == ("", "cupy-three-launches")
+    assert "problem" not in ladder
+
+
+@pytest.mark.parametrize("command", ["runs", "show", "ladder", "dashboard"])
+def test_a_store_that_is_none_is_refused(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, missing = tmp_path / "file", tmp_path / "missing"
+    file.write_text("x")
+    for path, says in ((file, "is a file, not a folder"), (missing, "does not exist")):
+        assert run(monkeypatch, command, "--store", str(path)) == 3
+        out, err = capsys.readouterr()
+        assert (out, err.splitlines()[0]) == ("", f"error: the store {path} {says}")
+        assert len(err.splitlines()) == 2
+
+
+def test_an_imported_part_of_a_report_is_listed_as_partial(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut.ncu-rep"
+    cut.write_bytes(gzip.decompress((GOLDEN / "cupy-nvtx.ncu-rep.gz").read_bytes())[:-10])
+    assert run(monkeypatch, "import", str(cut), "--store", store) == 0
+    assert run(monkeypatch, "runs", "--store", store) == 0
+    assert "  partial" in capsys.readouterr().out
+
+
 def test_an_empty_store_says_what_to_do(
     store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    Path(store).mkdir()
     assert run(monkeypatch, "runs", "--store", store) == 0
     out, err = capsys.readouterr()
     assert "no runs in" in err

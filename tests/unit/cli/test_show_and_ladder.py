@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,8 @@ from golden_runs import golden_run
 from typer.testing import CliRunner
 
 from ncu_lab.cli.app import app
-from ncu_lab.errors import UsageError
+from ncu_lab.errors import InputError, UsageError
+from ncu_lab.model import Notice
 from ncu_lab.store import Store
 
 RUN = "20261130T011207-ladder-4f2c9ab-91c3"
@@ -44,6 +46,70 @@ def test_show_takes_the_beginning_of_an_id_a_stage_and_a_launch(store):
     by_stage = run("show", RUN[:12], "--stage", "2d", "--store", store)
     assert by_stage == run("show", RUN, "--launch", "6", "--store", store)
     assert by_stage.splitlines()[0] == "2d · 1024³ FP32 · NVIDIA H200 · ncu 2025.3.1 · clocks not locked"
+
+
+def test_a_stage_is_shown_in_full_and_its_run_named(store):
+    lines = run("show", "stage:2d", "--store", store).splitlines()
+    assert lines == run("show", "2d", "--store", store).splitlines()
+    assert lines[: lines.index("")] == run("show", "@last", "--stage", "2d", "--store", store).splitlines()
+    assert lines[-2] == f"of run {RUN}; all of it:"
+    command = shlex.split("\n".join(lines[-1:]))
+    assert command[:3] == ["ncu-lab", "show", "20261130T011207"]
+    assert run(*command[1:]) == run("show", RUN, "--store", store)
+    other = run("show", "stage:2d", "--stage", "1d", "--store", store)
+    assert other.splitlines()[0].startswith("1d · ")
+
+
+def test_show_as_markdown_tells_of_each_launch_what_the_terminal_does(store):
+    text = run("show", "@last", "--store", store, "--format", "markdown")
+    assert text.startswith(f"**{RUN} · 1024³ · NVIDIA H200 · ncu 2025.3.1 · clocks not locked · 14 launches**\n\n| # |")
+    assert text.count("\n### ") == 14
+    part = text[text.index("### 2d · 1024³ FP32") :].splitlines()
+    assert part[2:5] == [
+        "- duration: 198 µs · SM 19 % · memory 25 % · DRAM 1.3 %",
+        "- waits: long scoreboard 31 % · dispatch 14 % · not selected 13 %",
+        "- occupancy: 12.5 % of 12.5 % possible",
+    ]
+    assert "- roofline: 10.9 TFLOP/s, 25 % of the L1 / shared roof, 16 % of peak" in part
+    one = run("show", "stage:2d", "--store", store, "--format", "markdown")
+    assert "1 of 14 launches" in one.splitlines()[0]
+    assert one.splitlines()[-1].startswith("- launch: ")
+
+
+def test_what_ncu_said_when_a_run_was_made_is_not_repeated(tmp_path, capsys):
+    made = golden_run(["2d"])
+    notices = (Notice("ncu", "No source files were imported."), Notice("damaged", "2 of 3 results"))
+    Store(tmp_path).write(replace(made, meta=replace(made.meta, warnings=notices)))
+    result = CliRunner().invoke(app, ["show", "--store", str(tmp_path)])
+    assert result.stderr == "warning: 2 of 3 results\n"
+    document = json.loads(run("show", "--store", str(tmp_path), "--format", "json"))
+    assert len(document["warnings"]) == 2
+
+
+@pytest.mark.parametrize("arguments", [["show"], ["show", "stage:2d"], ["ladder"]])
+def test_a_corrupt_newest_run_is_named_and_the_rest_shown(arguments, tmp_path):
+    Store(tmp_path).write(golden_run(run_id=RUN))
+    newest = "20261201T000000-ladder-4f2c9ab-0001"
+    folder = Store(tmp_path).write(golden_run(run_id=newest, created="2026-12-01T00:00:00+00:00"))
+    (folder / "metrics.parquet").write_bytes((folder / "metrics.parquet").read_bytes()[:100])
+    result = CliRunner().invoke(app, [*arguments, "--store", str(tmp_path)])
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"warning: run {newest} is corrupt: metrics.parquet does not match its checksum")
+    assert len(result.stderr.splitlines()) == 1
+    assert "1024³" in result.stdout
+    with pytest.raises(InputError, match="does not match its checksum"):
+        run("show", newest, "--store", str(tmp_path))
+
+
+def test_a_long_store_does_not_widen_what_is_to_be_typed(tmp_path):
+    folder = tmp_path / "a folder with a rather long name" / "that goes on"
+    Store(folder).write(golden_run(run_id=RUN))
+    lines = run("ladder", "--store", str(folder)).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("Next: "))
+    typed = "\n".join(lines[start:]).removeprefix("Next: ")
+    shown, dashboard = shlex.split(typed.replace("\\\n", " ")), ["ncu-lab", "dashboard", "--store", str(folder)]
+    assert shown == ["ncu-lab", "show", "20261130T011207", "--stage", "wmma", "--store", str(folder), *dashboard]
+    assert lines[start] == "Next: ncu-lab show 20261130T011207 --stage wmma --store \\"
 
 
 def test_show_refuses_what_is_not_there(store):

@@ -54,6 +54,20 @@ def test_a_table_aligns_numbers_right_and_shows_what_is_missing():
     )
 
 
+def test_a_command_too_wide_goes_on_in_lines_that_a_shell_joins(monkeypatch):
+    stream = io.StringIO()
+    terminal = Terminal(stream, 40)
+    terminal.command("ncu-lab show @last --store 'a folder/of runs' --raw", lead="Next: ")
+    assert stream.getvalue().splitlines() == [
+        "Next: ncu-lab show @last --store \\",
+        "        'a folder/of runs' --raw",
+    ]
+    monkeypatch.setenv("NCU_LAB_PROGRAM", "./lab")
+    stream.truncate(0)
+    terminal.command("ncu-lab runs")
+    assert stream.getvalue().strip("\0") == "./lab runs\n"
+
+
 def test_columns_give_way_by_priority_and_it_is_said(monkeypatch):
     text = written("table", 22, monkeypatch)
     assert text.splitlines()[:3] == ["stage     time  regs", "naive  35.3 ms    32", "2d           –     –"]

@@ -1,0 +1,36 @@
+"""``show`` as Markdown: what the terminal tells of each launch, for a pull request or a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ncu_lab.model import LaunchSummary, RunView
+from ncu_lab.render.summary import Part, launch_columns, launch_lines, launch_row, launch_title, run_title, state_words
+from ncu_lab.render.tables import markdown_table
+
+_GAP = re.compile(r" {2,}")
+_MARKUP = re.compile(r"[\\\\`*<\[]|(?<![^\W_])_|_(?![^\W_])")
+"""Characters that would be read as markup; underscores are not within words."""
+
+
+def show_markdown(view: RunView, summaries: Sequence[LaunchSummary]) -> str:
+    """Write launches of a run: a table of all, then each with its waits, occupancy, accesses and roofline."""
+    blocks = [_escaped(words) + "\n" for words, _ in state_words(view)]
+    if summaries:
+        blocks.append(f"**{_escaped(run_title(view, summaries))}**\n")
+        blocks.append(markdown_table([launch_row(one) for one in summaries], launch_columns(summaries)))
+    for summary in summaries:
+        lines = [f"- {label}: {_text(parts)}\n" for label, parts in launch_lines(view, summary)]
+        blocks.append(f"### {_escaped(launch_title(view, summary, context=False))}\n\n{''.join(lines)}")
+    return "\n".join(blocks)
+
+
+def _text(parts: Sequence[Part]) -> str:
+    """Join the parts of a line; what the terminal sets apart by spaces is here by a dot."""
+    words = "".join(part if isinstance(part, str) else part[0] for part in parts)
+    return _escaped(_GAP.sub(" · ", words.strip()))
+
+
+def _escaped(words: str) -> str:
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", words)
