@@ -53,17 +53,17 @@ def _print(terminal: Terminal, findings: Sequence[Finding], conclusion: str) -> 
     """Print what is well on few lines, and the rest with its fix."""
     from ncu_lab.render.terminal import BAD, GOOD, MUTED
 
-    for line in _packed(
-        [f"✓ {found.name} {found.detail}" for found in findings if found.state == "ok"], terminal.width
-    ):
+    # Spelled before it is laid out: in ASCII a sign is a word, which is wider.
+    well = [terminal.spell(f"✓ {found.name} {found.detail}") for found in findings if found.state == "ok"]
+    for line in _packed(well, terminal.width):
         terminal.line((line, GOOD))
     for found in findings:
         if found.state == "ok":
             continue
         minor = found.state == "skipped" or found.name in _OPTIONAL
-        head = f"{'–' if minor else '✗'} {found.name}"
+        head = terminal.spell(f"{'–' if minor else '✗'} {found.name}")
         width = max(30, terminal.width - _INDENT)
-        texts = [text for text in (found.detail, found.fix) if text]
+        texts = [terminal.spell(text) for text in (found.detail, found.fix) if text]
         # A package's name must stay whole, to be copied.
         lines = [line for text in texts for line in textwrap.wrap(text, width, break_on_hyphens=False)]
         terminal.line((f"{head:<{_INDENT}}", MUTED if minor else BAD), lines[0])
