@@ -5,7 +5,8 @@ recorded one by repetition. Each side runs in processes of its own, in turns, si
 back; imports are excluded from time and memory. ``--large`` adds the import of 10,000 results, which takes minutes.
 
 What is held: import at most 1.3 times the bare read and 150 MB more; opening the stored run, all of its tables read,
-under 5% of the import; 10,000 results within 2 GB, all processes together. Exits 1 when one is missed.
+under 5% of the import; 10,000 results within 2 GB, all processes together. Where ncu is installed, the import is also
+held to half the time of ``ncu --import --csv --page raw``, a whole process of it. Exits 1 when one is missed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -30,6 +32,7 @@ GOLDEN = TESTS / "data" / "golden" / "cupy-nvtx.ncu-rep.gz"
 RESULTS, METRICS, ROUNDS = 369, 514, 5
 LARGE = 10_000
 MOST_TIMES, MOST_MORE_MB, MOST_OPEN, MOST_LARGE_MB = 1.3, 150.0, 0.05, 2000.0
+MOST_OF_NCU = 0.5
 
 
 def bare(path: Path, _: Path) -> int:
@@ -106,7 +109,8 @@ SIDES: dict[str, Callable[[Path, Path], int]] = {"bare": bare, "import": importe
 
 def apart(name: str, path: Path, store: Path) -> dict[str, float]:
     """Run one side in a process of its own; the most memory of it and its children is ``tree_mb``."""
-    environment = {**os.environ, "PYTHONPATH": str(TESTS.parent)}
+    paths = [str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, __file__, "--side", name, str(path), str(store)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     peaks = [0.0]
@@ -160,11 +164,28 @@ def compare(path: Path, store: Path) -> bool:
     share = _median(rounds, "open", "seconds") / _median(rounds, "import", "seconds")
     return all(
         [
+            against_ncu(path, _median(rounds, "import", "seconds")),
             held("import over bare read", times, MOST_TIMES, "x"),
             held("memory beside it", more, MOST_MORE_MB, " MB"),
             held("opening over import", share * 100, MOST_OPEN * 100, "%"),
         ]
     )
+
+
+def against_ncu(path: Path, import_seconds: float) -> bool:
+    """Print ncu's own export of the same report beside the import; True where ncu is not installed."""
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        print("ncu is not here: its export is not compared")
+        return True
+    seconds = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        subprocess.run([ncu, "--import", str(path), "--csv", "--page", "raw"], stdout=subprocess.DEVNULL, check=True)
+        seconds.append(time.perf_counter() - start)
+    exported = statistics.median(seconds)
+    print(f"{'ncu --import --csv':28}{exported:10.3f}")
+    return held("import over ncu's export", import_seconds / exported, MOST_OF_NCU, "x")
 
 
 def _median(rounds: list[dict[str, dict[str, float]]], side: str, what: str) -> float:
