@@ -19,6 +19,7 @@ from typing import Any
 
 import typer
 
+from ncu_lab.advice import PROGRAM_VARIABLE
 from ncu_lab.cli.app import app
 from ncu_lab.collect.causes import FAMILIES, Cause
 from ncu_lab.metrics import CATALOGUE, STALL_FAMILIES, Metric, Way, stall_metric
@@ -168,6 +169,7 @@ def printed(arguments: Sequence[str]) -> str:
         RuntimeError: When the command fails; carries its error.
     """
     plain = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    plain[PROGRAM_VARIABLE] = "ncu-lab"
     command = [sys.executable, "-m", "ncu_lab.cli.app", *arguments]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **plain}, capture_output=True, encoding="utf-8")
     if done.returncode != 0:

@@ -21,10 +21,14 @@ _COMMAND = re.compile(rf"(?<![\w-])ncu-lab(?= (?:{'|'.join(COMMANDS)})\b)")
 _EXTRA = re.compile(r"""(?P<package>[\w.-]+)[^;]*;.*\bextra\s*==\s*["'](?P<extra>[\w-]+)["']""")
 
 
+def program() -> str:
+    """Return what starts ncu-lab here: ``ncu-lab``, or ``./lab`` after ``./lab``."""
+    return os.environ.get(PROGRAM_VARIABLE) or "ncu-lab"
+
+
 def as_called(words: str) -> str:
     """Return words in which ``ncu-lab COMMAND`` is what starts that command here: ``./lab COMMAND`` after ``./lab``."""
-    program = os.environ.get(PROGRAM_VARIABLE, "ncu-lab")
-    return _COMMAND.sub(lambda _: program, words)
+    return _COMMAND.sub(lambda _: program(), words)
 
 
 def pip_install(extra: str) -> str:

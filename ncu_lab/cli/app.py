@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -15,7 +16,10 @@ from ncu_lab import __version__
 from ncu_lab.cli import bench, build, check, dashboard, doctor, import_, ladder, profile, runs, show, stages
 from ncu_lab.cli.containment import continue_in_child, foreign_file
 from ncu_lab.cli.messages import complain
-from ncu_lab.errors import Exit, NcuLabError
+from ncu_lab.cli.usage import ParserError, explained
+from ncu_lab.errors import EnvironmentLacksError, Exit, InputError, NcuLabError
+
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="ncu-lab",
@@ -67,6 +71,7 @@ def _end(number: int, _frame: object) -> None:
 
 def run() -> None:
     """Be the program ``ncu-lab``: :func:`main`, in a child process where a file is read that could crash it."""
+    _open_closed_streams()
     file = foreign_file(sys.argv[1:])
     if file is not None:
         continue_in_child(file)
@@ -78,18 +83,67 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:
-        app(prog_name="ncu-lab")
+        code = app(prog_name="ncu-lab", standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk can still be told of
     except NcuLabError as error:
-        if os.environ.get("NCU_LAB_DEBUG"):
-            raise
-        complain(f"error: {error.message}")
-        if error.hint:
-            complain(f"  {error.hint}")
-        sys.exit(int(error.exit_code))
+        _fail(error)
+    except ParserError as error:
+        if sys.argv[1:]:
+            _tell(explained(error, sys.argv[1:]))  # a traceback would be the parser's
+        print(error.format_message(), file=sys.stderr)  # no command at all: the help
+        sys.exit(int(Exit.USAGE))
+    except typer.Abort:
+        sys.exit(_INTERRUPTED)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer met it, and made it 1
+            _end_without_reader()
+        raise
     except BrokenPipeError:
-        # The reader (head, less) has gone: no error of ours. Keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(int(Exit.OK))
+        _end_without_reader()
+    except OSError as error:
+        _fail(_refused_by_system(error))
+    else:
+        sys.exit(code or int(Exit.OK))
+
+
+def _fail(error: NcuLabError) -> NoReturn:
+    if os.environ.get("NCU_LAB_DEBUG"):
+        raise error
+    _tell(error)
+
+
+def _tell(error: NcuLabError) -> NoReturn:
+    complain(f"error: {error.message}")
+    if error.hint:
+        complain(f"  {error.hint}")
+    sys.exit(int(error.exit_code))
+
+
+def _refused_by_system(error: OSError) -> NcuLabError:
+    """Return the error for what no command foresaw: a file that may not be read, a full disk below stdout."""
+    why = error.strerror or str(error)
+    if error.filename is not None:
+        return InputError(f"{os.fsdecode(error.filename)}: {why}", "NCU_LAB_DEBUG=1 shows where.")
+    _abandon_stdout()
+    return EnvironmentLacksError(f"the output cannot be written: {why}", "NCU_LAB_DEBUG=1 shows where.")
+
+
+def _end_without_reader() -> NoReturn:
+    """End well: that head or less had enough is no error of ours."""
+    _abandon_stdout()
+    sys.exit(int(Exit.OK))
+
+
+def _abandon_stdout() -> None:
+    """Keep the interpreter from complaining of stdout at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed_streams() -> None:
+    """Take the place of streams that the caller closed (``>&-``), before a file that is opened takes it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # to the end
 
 
 if __name__ == "__main__":

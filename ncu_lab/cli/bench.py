@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ncu_lab.advice import as_called
 from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import (
     AllOption,
@@ -17,7 +18,7 @@ from ncu_lab.cli.options import (
     NOption,
     SizeOption,
     StageOption,
-    problem_from,
+    asked_for,
 )
 
 DEFAULT_SAMPLES = 10
@@ -31,7 +32,8 @@ def bench(
     n: NOption = None,
     k: KOption = None,
     samples: Annotated[
-        int, typer.Option("--samples", help="Samples of each stage, interleaved with its reference and alone.")
+        int,
+        typer.Option("--samples", metavar="N", help="Samples of each stage, interleaved with its reference and alone."),
     ] = DEFAULT_SAMPLES,
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -41,14 +43,11 @@ def bench(
     Caches are flushed before each sample. A stage and its reference take turns, then each runs alone; the percentage
     is the smaller of the two. Results are not checked here: ncu-lab check does that.
     """
-    from ncu_lab.cli.options import chosen_stages
     from ncu_lab.cli.progress import progress_reporter
-    from ncu_lab.gpu.registry import load_stages
     from ncu_lab.render.terminal import Terminal, emit
     from ncu_lab.workflows.benching import summarise, time_stages
 
-    ids = chosen_stages(stage, all, list(load_stages()))
-    problem = problem_from(size, m, n, k)
+    ids, problem = asked_for(stage, all, size, m, n, k)
     with progress_reporter(ids) as report:
         timed = time_stages(ids, problem, samples, report=report)
     for notice in timed.notices:
@@ -61,7 +60,7 @@ def bench(
     document = {"device": timed.device.name, "problem": {"m": problem.m, "n": problem.n, "k": problem.k}}
     emit(rows, _columns(), format.value, sys.stdout, name="stages", document=document)
     if format is Format.TABLE:
-        Terminal(sys.stdout).line(f"\nNext: ncu-lab profile --stage {ids[-1]}")
+        Terminal(sys.stdout).line(as_called(f"\nNext: ncu-lab profile --stage {ids[-1]}"))
 
 
 def _columns() -> list[Any]:

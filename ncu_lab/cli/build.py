@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ncu_lab.cli.messages import warn
+from ncu_lab.advice import as_called
+from ncu_lab.cli.messages import complain, warn
 from ncu_lab.cli.options import AllOption, Format, FormatOption, StageOption
+from ncu_lab.errors import UsageError
 
 if TYPE_CHECKING:
     from ncu_lab.model import StageBuild
@@ -22,7 +24,9 @@ def build(
     arch: Annotated[
         list[str] | None,
         typer.Option(
-            "--arch", help="GPU architecture, as sm_90; repeatable. Default: that of the GPU here, else sm_90."
+            "--arch",
+            metavar="ARCH",
+            help="GPU architecture, as sm_90; repeatable. Default: that of the GPU here, else sm_90.",
         ),
     ] = None,
     format: FormatOption = Format.TABLE,
@@ -39,14 +43,35 @@ def build(
     from ncu_lab.workflows.building import build_stages, kernel_ids
 
     builds: list[StageBuild] = []
+    targets = arch or [default_arch()]
+    wanted = {target: _buildable(chosen_stages(stage, all, kernel_ids(target))) for target in targets}
     with progress_reporter(stage or kernel_ids()) as report:
-        for target in arch or [default_arch()]:
-            builds += build_stages(chosen_stages(stage, all, kernel_ids(target)), target, report=report)
+        for target, ids in wanted.items():
+            builds += build_stages(ids, target, report=report)
     rows = [_row(made) for made in builds]
     if format is Format.TABLE:
         rows = [{**row, "sass": None} for row in rows]
     emit(rows, _columns(), format.value, sys.stdout, name="builds")
     _tell(builds, format)
+
+
+def _buildable(ids: list[str]) -> list[str]:
+    """Leave out library references, and say so.
+
+    Raises:
+        UsageError: When nothing is left.
+    """
+    from ncu_lab.workflows.building import kernel_ids
+
+    references = [id for id in ids if id not in kernel_ids()]
+    if references == ids:
+        are = "is a library reference" if len(ids) == 1 else "are library references"
+        raise UsageError(
+            f"{', '.join(ids)} {are}: there is nothing to build", f"ncu-lab bench --stage {ids[0]} times it."
+        )
+    if references:
+        complain(f"note: not built, as the library brings them: {', '.join(references)}")
+    return [id for id in ids if id not in references]
 
 
 def _tell(builds: list[StageBuild], format: Format) -> None:
@@ -59,9 +84,9 @@ def _tell(builds: list[StageBuild], format: Format) -> None:
     if builds and builds[0].sass_mix is None:
         from ncu_lab.gpu.sass import install_hint
 
-        print(f"note: no disassembler, so no instruction mix. {install_hint()}", file=sys.stderr)
+        complain(f"note: no disassembler, so no instruction mix. {install_hint()}")
     if format is Format.TABLE and builds:
-        Terminal(sys.stdout).line(f"\nNext: ncu-lab check --stage {builds[-1].stage}")
+        Terminal(sys.stdout).line(as_called(f"\nNext: ncu-lab check --stage {builds[-1].stage}"))
 
 
 def _row(made: StageBuild) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ncu_lab.advice import as_called
 from ncu_lab.cli.options import (
     AllOption,
     Format,
@@ -16,7 +17,7 @@ from ncu_lab.cli.options import (
     NOption,
     SizeOption,
     StageOption,
-    problem_from,
+    asked_for,
 )
 from ncu_lab.errors import CheckFailedError
 
@@ -40,14 +41,11 @@ def check(
     Each stage meets the problem asked for, then edge shapes, other alpha and beta, longer rows, unaligned bases and
     repetitions that must agree to the bit.
     """
-    from ncu_lab.cli.options import chosen_stages
     from ncu_lab.cli.progress import progress_reporter
-    from ncu_lab.gpu.registry import load_stages
     from ncu_lab.render.terminal import Terminal, emit
     from ncu_lab.workflows.checking import check_stages
 
-    ids = chosen_stages(stage, all, list(load_stages()))
-    problem = problem_from(size, m, n, k)
+    ids, problem = asked_for(stage, all, size, m, n, k)
     with progress_reporter(ids) as report:
         cases = check_stages(ids, problem, quick=quick, report=report)
     wrong = [case for case in cases if not case.passed]
@@ -62,7 +60,8 @@ def check(
             "compute-sanitizer tells a stray access or a race from a wrong index.",
         )
     if format is Format.TABLE:
-        Terminal(sys.stdout).line(f"\nAll {len(cases)} cases are right. Next: ncu-lab bench --stage {cases[-1].stage}")
+        then = as_called(f"ncu-lab bench --stage {cases[-1].stage}")
+        Terminal(sys.stdout).line(f"\nAll {len(cases)} cases are right. Next: {then}")
 
 
 def _row(case: CheckCase) -> dict[str, Any]:

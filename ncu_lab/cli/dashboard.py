@@ -12,12 +12,14 @@ from ncu_lab.cli.options import ExampleOption, StoreOption, store_to_read
 def dashboard(
     store: StoreOption = None,
     example: ExampleOption = False,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on; the default is this machine alone.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on; the default is this machine alone.")
+    ] = ("127.0.0.1"),
     port: Annotated[
         int | None,
-        typer.Option("--port", min=1, max=65535, help="Default: 8050, else the next free one.", show_default=False),
+        typer.Option(
+            "--port", metavar="N", min=1, max=65535, help="Default: 8050, else the next free one.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Serve the ladder to a browser.

@@ -17,9 +17,16 @@ KeepOption = Annotated[
 
 def import_(
     file: Annotated[
-        Path, typer.Argument(help="A .ncu-rep, .ncu-repz, or CSV export (raw, details, source or session page).")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A .ncu-rep, .ncu-repz, or CSV export (raw, details, source or session page).",
+            readable=False,  # checked where it is read, in our words
+        ),
     ],
-    name: Annotated[str | None, typer.Option("--name", help="What to call the run.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What to call the run.", show_default=False)
+    ] = None,
     keep_report: KeepOption = True,
     store: StoreOption = None,
 ) -> None:

@@ -18,7 +18,7 @@ def ladder(
         int | None,
         typer.Option(
             "--size",
-            min=1,
+            metavar="N",
             help=f"M = N = K of the runs to use. Default: that of the newest run; {EXAMPLE_SIZE} with --example.",
             show_default=False,
         ),
@@ -33,6 +33,7 @@ def ladder(
 
     Each stage comes from the newest run of the problem on one device; without --size, of the newest run's problem.
     """
+    from ncu_lab.cli.options import refuse_below_one
     from ncu_lab.render.documents import ladder_document
     from ncu_lab.render.ladder import ladder_columns, ladder_rows, print_ladder
     from ncu_lab.render.summary import flat_columns
@@ -40,6 +41,7 @@ def ladder(
     from ncu_lab.store import Store
     from ncu_lab.workflows.climbing import ladder as build
 
+    refuse_below_one(size)
     folder = store_to_read(store, example)
     found = build(folder, size=EXAMPLE_SIZE if example and size is None else size)
     for notice in found.warnings:

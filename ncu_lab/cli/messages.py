@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from ncu_lab.advice import as_called
 from ncu_lab.render.visible import visible
 
 
@@ -13,6 +14,6 @@ def warn(message: str) -> None:
 
 
 def complain(words: str) -> None:
-    """Print words to stderr as its encoding can show them."""
+    """Print words to stderr as its encoding can show them; commands of ours in them as they were called."""
     encoding = sys.stderr.encoding or "utf-8"
-    print(visible(words).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    print(visible(as_called(words)).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)

@@ -31,25 +31,42 @@ StoreOption = Annotated[
     Path | None,
     typer.Option(
         "--store",
-        help="Folder of runs. Default: NCU_LAB_STORE, else the project file, else reports/ at the git root, "
+        metavar="DIR",
+        help="Folder of runs. Default: NCU_LAB_STORE, else what ncu-lab.toml names, else reports/ at the git root, "
         "else ./reports.",
         show_default=False,
+        readable=False,  # checked where it is read, in our words
     ),
 ]
 ExampleOption = Annotated[bool, typer.Option("--example", help="Read the bundled H200 runs instead of a store.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the data.")]
 StageOption = Annotated[
-    list[str] | None, typer.Option("--stage", help="A stage of the ladder; repeatable.", show_default=False)
+    list[str] | None,
+    typer.Option("--stage", metavar="ID", help="A stage of the ladder; repeatable.", show_default=False),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All stages of the ladder.")]
 SizeOption = Annotated[
-    int | None, typer.Option("--size", help=f"M = N = K. Default: {DEFAULT_SIZE}.", show_default=False)
+    int | None, typer.Option("--size", metavar="N", help=f"M = N = K. Default: {DEFAULT_SIZE}.", show_default=False)
 ]
-MOption = Annotated[int | None, typer.Option("-m", help="Rows of A and C; default --size.", show_default=False)]
-NOption = Annotated[int | None, typer.Option("-n", help="Columns of B and C; default --size.", show_default=False)]
+MOption = Annotated[
+    int | None, typer.Option("-m", metavar="N", help="Rows of A and C; default --size.", show_default=False)
+]
+NOption = Annotated[
+    int | None, typer.Option("-n", metavar="N", help="Columns of B and C; default --size.", show_default=False)
+]
 KOption = Annotated[
-    int | None, typer.Option("-k", help="Columns of A and rows of B; default --size.", show_default=False)
+    int | None, typer.Option("-k", metavar="N", help="Columns of A and rows of B; default --size.", show_default=False)
 ]
+
+
+def refuse_below_one(size: int | None) -> None:
+    """Refuse a ``--size`` of no matrix.
+
+    Raises:
+        UsageError: When the size is given and below 1.
+    """
+    if size is not None and size < 1:
+        raise UsageError(f"--size {size} is too small", "The size must be at least 1.")
 
 
 def problem_from(
@@ -62,8 +79,7 @@ def problem_from(
     """
     from ncu_lab.model import Problem
 
-    if size is not None and size < 1:
-        raise UsageError(f"--size {size} is too small", "The size must be at least 1.")
+    refuse_below_one(size)
     cube = default if size is None else size
     return Problem(*(cube if given is None else given for given in (m, n, k)))
 
@@ -84,6 +100,19 @@ def chosen_stages(named: list[str] | None, all: bool, every: Sequence[str]) -> l
 
     registry = load_stages()
     return list(dict.fromkeys(find_stage(registry, id).id for id in named or ()))
+
+
+def asked_for(
+    named: list[str] | None, all: bool, size: int | None, m: int | None, n: int | None, k: int | None
+) -> tuple[list[str], Problem]:
+    """Return the stages of the whole ladder, and the problem, that the options of ``check`` and ``bench`` ask for.
+
+    Raises:
+        UsageError: As :func:`chosen_stages` and :func:`problem_from`.
+    """
+    from ncu_lab.gpu.registry import load_stages
+
+    return chosen_stages(named, all, list(load_stages())), problem_from(size, m, n, k)
 
 
 def store_words(store: Path | None, example: bool = False) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ncu_lab.advice import as_called
 from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import (
     AllOption,
@@ -51,7 +52,7 @@ CommandArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[-- COMMAND…]", help="Any program instead of stages.", show_default=False)
 ]
 NameOption = Annotated[
-    str | None, typer.Option("--name", help="What to call the run of a program.", show_default=False)
+    str | None, typer.Option("--name", metavar="NAME", help="What to call the run of a program.", show_default=False)
 ]
 KOrKernelOption = Annotated[
     str | None,
@@ -84,23 +85,34 @@ NvtxOption = Annotated[
 SectionOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--section", help="Collect this section instead of the targeted ones; repeatable.", show_default=False
+        "--section",
+        metavar="SECTION",
+        help="Collect this section instead of the targeted ones; repeatable.",
+        show_default=False,
     ),
 ]
 SetOption = Annotated[
     str | None,
-    typer.Option("--set", help="Collect this set of sections (full) instead.", show_default=False),
+    typer.Option("--set", metavar="SET", help="Collect this set of sections (full) instead.", show_default=False),
 ]
 MetricsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--metrics", help="Collect these metrics too, by ncu's names, with commas between.", show_default=False
+        "--metrics",
+        metavar="NAMES",
+        help="Collect these metrics too, by ncu's names, with commas between.",
+        show_default=False,
     ),
 ]
-SamplesOption = Annotated[int, typer.Option("--samples", help="Unprofiled timings of each stage.")]
+SamplesOption = Annotated[int, typer.Option("--samples", metavar="N", help="Unprofiled timings of each stage.")]
 LaunchesOption = Annotated[
     int | None,
-    typer.Option("--launches", help="Profiled launches: of each stage (1), or of a program (all).", show_default=False),
+    typer.Option(
+        "--launches",
+        metavar="N",
+        help="Profiled launches: of each stage (1), or of a program (all).",
+        show_default=False,
+    ),
 ]
 ClockOption = Annotated[
     ClockControl, typer.Option("--clock-control", help="Leave the clocks alone, or let ncu lock them to base.")
@@ -245,7 +257,7 @@ def _show(run: Run, store: Path, where: str, format: Format) -> None:
     if len(kernels) == 1:
         chosen = [one for one in seen.summaries if one.stage == kernels[0] and one.role == "main"]
         write_view(seen, chosen, format, selected=True)
-        print(f"\n  ncu-lab ladder{where}     ncu-lab dashboard{where}")
+        print(as_called(f"\n  ncu-lab ladder{where}     ncu-lab dashboard{where}"))
         return
     from ncu_lab.render.ladder import print_ladder
     from ncu_lab.render.terminal import Terminal

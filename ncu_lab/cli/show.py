@@ -34,7 +34,8 @@ def show(
         ),
     ] = "@last",
     launch: Annotated[
-        list[int] | None, typer.Option("--launch", help="Only this launch; repeatable.", show_default=False)
+        list[int] | None,
+        typer.Option("--launch", metavar="N", help="Only this launch; repeatable.", show_default=False),
     ] = None,
     stage: StageOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="Add every metric of the report, by its own name.")] = False,

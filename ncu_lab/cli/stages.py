@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ncu_lab.advice import as_called
 from ncu_lab.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def stages(format: FormatOption = Format.TABLE) -> None:
     emit([_row(stage) for stage in load_stages().values()], columns, format.value, sys.stdout, name="stages")
     if format is Format.TABLE:
         Terminal(sys.stdout).line(
-            "\nNext: ncu-lab build --stage 2d, or on a machine with a GPU ncu-lab profile --stage 2d"
+            as_called("\nNext: ncu-lab build --stage 2d, or on a machine with a GPU ncu-lab profile --stage 2d")
         )
 
 

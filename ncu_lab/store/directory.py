@@ -289,7 +289,9 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _write_json(file: Path, data: Json) -> None:
-    file.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + os.linesep, encoding="utf-8")
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + os.linesep
+    # A name of a file that is no UTF-8 holds lone surrogates: written as JSON's escapes, they are read back alike.
+    file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _sha256(file: Path) -> str:

@@ -52,8 +52,7 @@ def test_counters_that_may_not_be_read(tmp_path: Path, whole: pytest.MonkeyPatch
     conclusion = " ".join(done.stdout.split())
     assert (
         "profile cannot run here until counters are readable; "
-        "stages, build, check, bench, import, runs, show, ladder and dashboard can."
-        in conclusion
+        "stages, build, check, bench, import, runs, show, ladder and dashboard can." in conclusion
     )
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
 

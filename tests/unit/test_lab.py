@@ -6,6 +6,9 @@ import hashlib
 import importlib.machinery
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -215,3 +218,36 @@ def serve(monkeypatch: pytest.MonkeyPatch, lab: ModuleType, folder: Path) -> Non
 
     monkeypatch.setenv("PIP_INDEX_URL", "http://index.test/simple")
     monkeypatch.setattr(lab.urllib.request, "urlopen", from_folder)
+
+
+def test_commands_are_told_the_way_the_script_was_called(
+    lab: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(lab, "set_up", lambda develop: None)
+    monkeypatch.setattr(lab, "run", lambda *command: 2)
+    monkeypatch.setattr(lab, "become", lambda *command: told.append(lab.os.environ[lab.PROGRAM_VARIABLE]))
+    monkeypatch.setenv(lab.PROGRAM_VARIABLE, "something else")
+    for called in ("./lab", "lab", "/check out/lab"):
+        monkeypatch.setattr("sys.argv", [called, "stages"])
+        lab.main(["stages"])
+    assert told == ["./lab", "./lab", "'/check out/lab'"]
+    monkeypatch.setattr("sys.argv", ["./lab"])
+    assert lab.main([]) == 2
+    assert "$ ./lab doctor" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("open_end", [True, False])
+def test_help_without_a_reader_or_room_is_no_traceback(open_end: bool) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    full = os.open("/dev/full", os.O_WRONLY)
+    command = [sys.executable, Path(__file__).parents[2] / "lab", "--help"]
+    done = subprocess.run(command, stdout=writing if open_end else full, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    os.close(full)
+    if open_end:
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        assert done.returncode == 4
+        assert len(done.stderr.splitlines()) == 1

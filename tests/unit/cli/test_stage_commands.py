@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from ncu_lab.advice import COMMANDS
 from ncu_lab.cli.app import app
 from ncu_lab.cli.options import chosen_stages
 from ncu_lab.errors import CheckFailedError, UsageError
@@ -94,3 +96,26 @@ def test_check_passes_its_options_on_and_sums_up(monkeypatch: pytest.MonkeyPatch
 def test_a_wrong_result_fails_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CheckFailedError, match="1 of 2 cases are wrong, in 2d"):
         check(monkeypatch, True)
+
+
+@needs_nvcc
+def test_a_library_reference_is_said_to_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NCU_LAB_CACHE", str(tmp_path))
+    result = CliRunner().invoke(app, ["build", "--stage", "naive", "--stage", "cublas-tf32", "--format", "json"])
+    assert [row["stage"] for row in json.loads(result.stdout)["builds"]] == ["naive"]
+    assert "note: not built, as the library brings them: cublas-tf32" in result.stderr
+    with pytest.raises(UsageError, match="cublas-fp32, cublas-tf32 are library references: there is nothing to build"):
+        run("build", "--stage", "cublas-fp32", "--stage", "cublas-tf32")
+
+
+def test_what_is_to_be_typed_next_is_spelled_as_the_program_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCU_LAB_PROGRAM", "./lab")
+    assert "Next: ./lab build --stage 2d, or on a machine with a GPU ./lab profile" in run("stages")
+    assert "Next: ./lab bench --stage 2d" in check(monkeypatch, False)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_option_shows_the_type_it_has_in_the_code(command: str) -> None:
+    assert re.findall(r"^  -.*<(?:list|int|str|path|float).*", run(command, "--help"), re.MULTILINE) == []

@@ -95,6 +95,11 @@ def test_a_run_comes_back_as_it_was(store: Store) -> None:
     assert back.checks == (CHECK,)
 
 
+def test_a_name_that_is_no_utf8_comes_back_as_it_was(store: Store) -> None:
+    command = ("ncu-lab", "import", os.fsdecode(b"bad\xff.ncu-rep"))
+    assert store.read(store.write(make_run(command=command)).name).meta.command == command
+
+
 def test_missing_words_come_back_as_none(store: Store) -> None:
     store.write(make_run())
     back = store.read(make_run().meta.id)
