@@ -4,7 +4,7 @@
     ncu ... python3 kernels/experiments/bench.py --profile NAME [--sizes 4096]    # three launches, nothing else
 
 Every variant is checked against float64 (random normal data, C poisoned with NaN, every element) before it is timed.
-A sample is one product between two events after the L2 was overwritten; A B B A interleaves variant and cuBLAS.
+How they are timed: see measure.py.
 Writes results.json and results.csv to $OUT where that is set, beside the table on stdout.
 """
 
@@ -27,15 +27,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from driver import Cublas, Cuda, Telemetry
-from product import Matrices, Runner, build, check, exact_inputs, reference_calls
+from driver import Cublas, CublasLt, Cuda, CudaError
+from measure import FLUSH_BYTES, compare, fastest, steady
+from product import Matrices, Runner, build, check, exact_inputs, more_references, reference_calls
 from variants import VARIANTS
 
-FLUSH_BYTES = 256 << 20
-SAMPLES, MOST_SAMPLES, SAMPLING_MS = 12, 100, 100.0
-# The power limit lowers the clock in steps over tens of milliseconds (BF16 at 8192: 1.34, 1.47, 1.58 ms): every series
-# starts only when its own load has run this long.
-WARM_MS = 200.0
+ROWS_APART = 61  # of the rows checked where all of them would cost more than the timing
 # Sizes that the fast paths take (16-byte rows for TMA) and that cut tiles in every direction.
 ODD_SIZES = {
     "sgemm": ((1, 4, 1), (127, 132, 33), (129, 124, 64), (300, 520, 1000), (2049, 2052, 2047)),
@@ -43,45 +40,28 @@ ODD_SIZES = {
 }
 
 
-def timed(cuda: Cuda, flush: int, runs: list[Any]) -> list[float]:
-    """Milliseconds of each product in turn, every one with a cold L2.
+Shape = tuple[int, int, int]
 
-    All are queued before any is waited for: a host that is late between the kernels of one product (seen with NVML
-    polling: one sample in twelve 7% longer) would be counted as the product's time.
+
+def shape_of(text: str) -> Shape:
+    """(m, n, k) of "4096" or "4096x4096x64"."""
+    parts = [int(part) for part in text.split("x")]
+    m, n, k = parts * 3 if len(parts) == 1 else parts
+    return m, n, k
+
+
+def checked_rows(shape: Shape) -> slice:
+    """All rows of C, or one in ROWS_APART of the largest products."""
+    return slice(None, None, ROWS_APART if shape[0] * shape[1] > 1 << 27 else None)
+
+
+def child(
+    name: str, cubin: Path, data: Path, exact_dir: Path, sizes: list[str], out: Path, *, again: bool = False
+) -> None:
+    """Checks and times one variant; rewrites `out` after every step so that a hang loses nothing before it.
+
+    `again`: one of several runs, which skips the odd shapes and the further references.
     """
-    events = [(cuda.event(), cuda.event()) for _ in runs]
-    for run, (start, stop) in zip(runs, events, strict=True):
-        cuda.fill(flush, 0, FLUSH_BYTES // 4)
-        cuda.record(start)
-        run()
-        cuda.record(stop)
-    return [cuda.elapsed_ms(start, stop) for start, stop in events]
-
-
-def compare(cuda: Cuda, ours: Any, reference: Any, other: Any, flush: int) -> dict[str, Any]:
-    """Times each alone, then A B B A; all samples kept. `other` is a second reference, timed alone only."""
-    results: dict[str, Any] = {}
-    slowest = max(timed(cuda, flush, [ours] * 3)[1:] + timed(cuda, flush, [reference] * 3)[1:])
-    warm = 4 + int(WARM_MS / slowest)
-    samples = min(MOST_SAMPLES, max(SAMPLES, int(SAMPLING_MS / slowest))) // 2 * 2
-    for name, run, count in (
-        ("reference_alone", reference, samples),
-        ("other_alone", other, 4),
-        ("ours_alone", ours, samples),
-    ):
-        timed(cuda, flush, [run] * (3 if run is other else warm))
-        with Telemetry() as telemetry:
-            results[name] = timed(cuda, flush, [run] * count)
-        results[name + "_state"] = telemetry.summary()
-    timed(cuda, flush, [ours, reference] * (warm // 2))
-    mixed = timed(cuda, flush, [ours, reference, reference, ours] * (samples // 2))
-    results["ours_interleaved"] = [t for n, t in enumerate(mixed) if n % 4 in (0, 3)]
-    results["reference_interleaved"] = [t for n, t in enumerate(mixed) if n % 4 in (1, 2)]
-    return results
-
-
-def child(name: str, cubin: Path, data: Path, exact_dir: Path, sizes: list[int], out: Path) -> None:
-    """Checks and times one variant; rewrites `out` after every step so that a hang loses nothing before it."""
     variant = VARIANTS[name]
     out_bytes = 2 if variant.bf16_out else 4
     cuda = Cuda()
@@ -92,13 +72,14 @@ def child(name: str, cubin: Path, data: Path, exact_dir: Path, sizes: list[int],
 
     runner, cublas = Runner(cuda, variant, cubin), Cublas(cuda)
     flush = cuda.alloc(FLUSH_BYTES)
-    odd = ODD_SIZES[variant.family]
-    for m, n, k in (*odd, *((s, s, s) for s in sizes)):
+    lt = None if again else CublasLt(cuda)
+    odd = () if again else ODD_SIZES[variant.family]
+    for label, (m, n, k) in (*((None, shape) for shape in odd), *((size, shape_of(size)) for size in sizes)):
         x = Matrices(cuda, variant.family, out_bytes, data, m, n, k)
         run = runner.prepare(m, n, k, x.a, x.b, x.c)
-        large = (m, n, k) not in odd
-        if large:
-            exact = np.load(exact_dir / f"{variant.family}-{m}.npy", mmap_mode="r")
+        rows = checked_rows((m, n, k))
+        if label:
+            exact = np.load(exact_dir / f"{variant.family}-{label}.npy", mmap_mode="r")
         else:
             left, right = exact_inputs(variant.family, data, m, n, k)
             exact = (left @ right).ravel()
@@ -106,21 +87,33 @@ def child(name: str, cubin: Path, data: Path, exact_dir: Path, sizes: list[int],
         run()
         cuda.synchronize()
         first = x.result()
-        verdict = check(first, exact, k, variant)
-        if not large:  # a result that changes between runs is a race
+        verdict = check(first.reshape(m, n)[rows].ravel(), exact, k, variant)
+        verdict["ok"] = verdict["ok"] and bool(
+            np.isfinite(first).all()
+        )  # every element written, also where rows are skipped
+        if not label:  # a result that changes between runs is a race
             x.poison()
             run()
             verdict["repeatable"] = bool(np.array_equal(first.view(np.uint32), x.result().view(np.uint32)))
             verdict["ok"] = verdict["ok"] and verdict["repeatable"]
-        result["checks"][f"{m}x{n}x{k}"] = verdict
+        result["checks"][label or f"{m}x{n}x{k}"] = verdict
         save()
-        if large and verdict["ok"]:
-            result["times"][str(m)] = compare(cuda, run, *reference_calls(cublas, variant, x, m, n, k), flush)
+        if label and verdict["ok"]:
+            references = reference_calls(cublas, variant, x, m, n, k)
+            times = result["times"][label] = compare(cuda, run, *references, flush)
+            save()
+            if variant.family == "bf16":
+                times["steady"] = steady(cuda, run, references[0])
+            elif lt and m * n * k <= 8192**3:
+                try:
+                    times["cublaslt"] = fastest(cuda, more_references(lt, variant, x, m, n, k), flush)
+                except CudaError as error:  # a further reference that fails must not cost the run; it is reported
+                    times["cublaslt_error"] = str(error)
             x.poison()
             run()  # after all timing, once more the same bits: catches what only repeated launches break
-            again = x.result()
-            result["checks"][f"{m} after timing"] = {
-                "ok": bool(np.array_equal(first.view(np.uint32), again.view(np.uint32)))
+            last = x.result()
+            result["checks"][f"{label} after timing"] = {
+                "ok": bool(np.array_equal(first.view(np.uint32), last.view(np.uint32)))
             }
             save()
         x.free()
@@ -128,21 +121,23 @@ def child(name: str, cubin: Path, data: Path, exact_dir: Path, sizes: list[int],
     save()
 
 
-def oracle(families: set[str], data: Path, exact_dir: Path, sizes: list[int]) -> None:
+def oracle(families: set[str], data: Path, exact_dir: Path, sizes: list[str]) -> None:
     """Writes float64 products of the large sizes (cublasDgemm; its kernel is checked against numpy at 300x520x1000)."""
     cuda = Cuda()
     cublas = Cublas(cuda)
     for family in sorted(families):
-        for m, n, k, keep in ((300, 520, 1000, False), *((s, s, s, True) for s in sizes)):
-            left, right = exact_inputs(family, data, m, n, k)
+        for label, shape in ((None, (300, 520, 1000)), *((size, shape_of(size)) for size in sizes)):
+            left, right = exact_inputs(family, data, *shape)
+            left = np.ascontiguousarray(left[checked_rows(shape)])
+            m, (_, n, k) = len(left), shape
             pointers = [cuda.alloc(left.nbytes), cuda.alloc(right.nbytes), cuda.alloc(m * n * 8)]
             cuda.upload(pointers[0], left)
             cuda.upload(pointers[1], right)
             cublas.gemm(m, n, k, *pointers, (Cublas.R64F, Cublas.R64F), Cublas.DEFAULT_64F)
             product = np.empty(m * n, np.float64)
             cuda.download(product, pointers[2])
-            if keep:
-                np.save(exact_dir / f"{family}-{m}.npy", product)
+            if label:
+                np.save(exact_dir / f"{family}-{label}.npy", product)
             elif not np.allclose(product, (left @ right).ravel(), rtol=1e-10, atol=1e-10):
                 raise SystemExit("cublasDgemm disagrees with numpy: no oracle")
             for pointer in pointers:
@@ -158,15 +153,24 @@ def figures(name: str, result: dict[str, Any]) -> list[dict[str, Any]]:
     """What lasts of a variant: medians in TFLOP/s, ratios to cuBLAS, spread, clock and power, one row per size."""
     rows = []
     for size, t in result["times"].items():
-        flop = 2.0 * int(size) ** 3
+        m, n, k = shape_of(size)
+        flop = 2.0 * m * n * k
         ours, ref, other = (median(t[f"{which}_alone"]) for which in ("ours", "reference", "other"))
         mixed, mixed_ref = median(t["ours_interleaved"]), median(t["reference_interleaved"])
-        row: dict[str, Any] = {"variant": name, "size": int(size), "samples": len(t["ours_alone"])}
+        row: dict[str, Any] = {"variant": name, "size": size, "samples": len(t["ours_alone"])}
         speeds = (("tflops", ours), ("cublas", ref), ("cublas2", other), ("tflops_abba", mixed))
         row |= {key: round(flop / ms / 1e9, 2) for key, ms in speeds}
         ratios = (("alone", ref / ours), ("abba", mixed_ref / mixed), ("alone_ref", ref / mixed))
         row |= {key: round(ratio, 4) for key, ratio in ratios}
         row["spread"] = round((max(t["ours_alone"]) - min(t["ours_alone"])) / ours, 4)
+        row["cublaslt"] = round(flop / min(t["cublaslt"]) / 1e9, 2) if t.get("cublaslt") else None
+        row |= {"steady_tflops": None, "steady": None, "joules_ratio": None}
+        if "steady" in t:
+            s = t["steady"]
+            row["steady_tflops"] = round(flop / median(s["ours"]) / 1e9, 2)
+            row["steady"] = round(median(s["reference"]) / median(s["ours"]), 4)
+            if s["ours_joules"]:
+                row["joules_ratio"] = round(sum(s["reference_joules"]) / sum(s["ours_joules"]), 4)
         for key, state in (("", t["ours_alone_state"]), ("_cublas", t["reference_alone_state"])):
             row |= {f"{what}{key}": state[what] for what in ("clock_mhz", "power_w")}
         rows.append(row)
@@ -179,22 +183,25 @@ def table_rows(name: str, result: dict[str, Any]) -> list[str]:
     if "error" in result or bad:
         return [f"{name:<22} FAILED {'wrong at ' + ', '.join(bad) if bad else ''} {result.get('error', '')[-300:]}"]
     return [
-        f"{name:<22} {r['size']:>5} {r['tflops']:8.2f} {r['cublas']:8.2f} {r['cublas2']:8.2f} "
+        f"{name:<22} {r['size']:>14} {r['tflops']:8.2f} {r['cublas']:8.2f} {r['cublas2']:8.2f} "
         f"{r['alone']:7.4f} {r['abba']:7.4f} {r['alone_ref']:7.4f} {r['spread']:6.1%} "
         f"{r['clock_mhz'] or '–'!s:>5}/{r['clock_mhz_cublas'] or '–'!s:<5} "
-        f"{r['power_w'] or float('nan'):4.0f}/{r['power_w_cublas'] or float('nan'):<4.0f}"
+        f"{r['power_w'] or float('nan'):4.0f}/{r['power_w_cublas'] or float('nan'):<4.0f} "
+        f"{r['cublaslt'] or '–'!s:>8} {r['steady_tflops'] or '–'!s:>8} {r['steady'] or '–'!s:>7} "
+        f"{r['joules_ratio'] or '–'!s:>7}"
         for r in figures(name, result)
     ]
 
 
 HEADER = (
-    f"{'variant':<22} {'size':>5} {'TFLOP/s':>8} {'cuBLAS':>8} {'cuBLAS2':>8} {'alone':>7} {'ABBA':>7} "
-    f"{'A/ref':>7} {'spread':>6} {'MHz ours/ref':>11} {'W ours/ref':>9}"
+    f"{'variant':<22} {'size':>14} {'TFLOP/s':>8} {'cuBLAS':>8} {'cuBLAS2':>8} {'alone':>7} {'ABBA':>7} "
+    f"{'A/ref':>7} {'spread':>6} {'MHz ours/ref':>11} {'W ours/ref':>9} "
+    f"{'cublasLt':>8} {'steady':>8} {'ratio':>7} {'joules':>7}"
 )
 
 
-def run_all(names: list[str], sizes: list[int], limit_s: float) -> dict[str, Any]:
-    """Builds all, then runs each variant in its own process under `limit_s`."""
+def run_all(names: list[str], sizes: list[str], limit_s: float, runs: int) -> dict[str, Any]:
+    """Builds all, then runs each variant `runs` times, in a process of its own under `limit_s`."""
     started = time.monotonic()
     cubins: dict[str, Path] = {}
     results: dict[str, Any] = {}
@@ -208,11 +215,11 @@ def run_all(names: list[str], sizes: list[int], limit_s: float) -> dict[str, Any
     shared = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=shared) as folder:
         data = Path(folder) / "normal.npy"
-        largest = max((*sizes, 2056))
+        elements = max(2056**2, *(k * max(m, n) for m, n, k in map(shape_of, sizes)))
         chunks = np.random.SeedSequence(7).spawn(16)
         with ThreadPoolExecutor(16) as pool:
             parts = pool.map(
-                lambda seed: np.random.default_rng(seed).standard_normal(largest * largest // 8, np.float32), chunks
+                lambda seed: np.random.default_rng(seed).standard_normal(elements // 8, np.float32), chunks
             )
         np.save(data, np.concatenate(list(parts)))
         families = {VARIANTS[name].family for name in cubins}
@@ -224,25 +231,29 @@ def run_all(names: list[str], sizes: list[int], limit_s: float) -> dict[str, Any
             "--scratch",
             folder,
             "--sizes",
-            *map(str, sizes),
+            *sizes,
         ]
         subprocess.run(oracle_call, check=True, timeout=120)
         print(f"data and oracle after {time.monotonic() - started:.1f} s\n{HEADER}", flush=True)
-        for name, cubin in cubins.items():
-            results[name] = run_child(name, cubin, folder, sizes, limit_s)
-            print("\n".join(table_rows(name, results[name])), flush=True)
-            write_results(results)
+        for number in range(1, runs + 1):
+            for name, cubin in cubins.items():
+                label = name if number == 1 else f"{name}#{number}"
+                results[label] = run_child(name, cubin, folder, sizes, limit_s, again=number > 1)
+                print("\n".join(table_rows(label, results[label])), flush=True)
+                write_results(results)
     print(f"all done after {time.monotonic() - started:.1f} s")
     return results
 
 
-def run_child(name: str, cubin: Path, folder: str, sizes: list[int], limit_s: float) -> dict[str, Any]:
+def run_child(name: str, cubin: Path, folder: str, sizes: list[str], limit_s: float, *, again: bool) -> dict[str, Any]:
     """One variant in a process of its own; what it wrote before a failure or the limit is kept."""
     out = Path(folder) / f"{name}.json"
     command = [sys.executable, __file__, "--child", name, "--cubin", str(cubin), "--scratch", folder]
+    command += ["--again"] if again else []
+    out.unlink(missing_ok=True)
     error = None
     try:
-        done = subprocess.run([*command, "--sizes", *map(str, sizes)], capture_output=True, text=True, timeout=limit_s)
+        done = subprocess.run([*command, "--sizes", *sizes], capture_output=True, text=True, timeout=limit_s)
         if done.returncode:
             error = done.stderr.strip()
     except subprocess.TimeoutExpired:
@@ -288,7 +299,9 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", help="variants or families (sgemm, bf16); default: all that are not optional"
     )
-    parser.add_argument("--sizes", nargs="+", type=int, default=[1024, 4096, 8192])
+    parser.add_argument("--sizes", nargs="+", default=["1024", "4096", "8192"], help="N or MxNxK")
+    parser.add_argument("--runs", type=int, default=1, help="processes per variant; the lowest ratio counts")
+    parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--limit", type=float, default=25.0, help="seconds a variant may take")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--build-only", action="store_true")
@@ -299,20 +312,21 @@ def main() -> None:
     args = parser.parse_args()
     scratch = Path(args.scratch) if args.scratch else Path()
     if args.profile:
-        profile(args.profile, args.sizes[0] if len(args.sizes) == 1 else 4096)
+        profile(args.profile, int(args.sizes[0]) if len(args.sizes) == 1 else 4096)
         return
     if args.oracle:
         oracle(set(args.oracle), scratch / "normal.npy", scratch, args.sizes)
         return
     if args.child:
-        child(args.child, Path(args.cubin), scratch / "normal.npy", scratch, args.sizes, scratch / f"{args.child}.json")
+        out = scratch / f"{args.child}.json"
+        child(args.child, Path(args.cubin), scratch / "normal.npy", scratch, args.sizes, out, again=args.again)
         return
     names = [n for n, v in VARIANTS.items() if not args.only or n in args.only or v.family in args.only]
     if args.list or args.build_only:
         for name in names:
             print(f"{name:<22} {build(VARIANTS[name]).name if args.build_only else VARIANTS[name].question}")
         return
-    run_all(names, args.sizes, args.limit)
+    run_all(names, args.sizes, args.limit, args.runs)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 FLOAT32, BFLOAT16 = 7, 9  # CUtensorMapDataType
-CLUSTER_DIMENSION = 4  # CUlaunchAttributeID
+CLUSTER_DIMENSION, EARLY_START = 4, 6  # CUlaunchAttributeID; 6 is programmatic stream serialization
 SHARED_MEMORY_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -143,11 +143,17 @@ class Cuda:
         view.owner = raw  # keeps the storage alive
         return view
 
-    def _config(self, grid: int, block: int, shared: int, cluster: int) -> _Config:
-        attributes = (_Attribute * 1)()
-        attributes[0].id = CLUSTER_DIMENSION
-        attributes[0].value[0:3] = [cluster, 1, 1]
-        return _Config((grid, 1, 1), (block, 1, 1), shared, self.stream, attributes, int(cluster > 1))
+    def _config(self, grid: int, block: int, shared: int, cluster: int, early: bool = False) -> _Config:
+        attributes, count = (_Attribute * 2)(), 0
+        for wanted, identifier, value in (
+            (cluster > 1, CLUSTER_DIMENSION, [cluster, 1, 1]),
+            (early, EARLY_START, [1, 0, 0]),
+        ):
+            if wanted:
+                attributes[count].id = identifier
+                attributes[count].value[0:3] = value
+                count += 1
+        return _Config((grid, 1, 1), (block, 1, 1), shared, self.stream, attributes, count)
 
     def active_clusters(self, function: ct.c_void_p, shared: int, cluster: int, block: int) -> int:
         """How many clusters of blocks fit on the device at once; GPCs of unequal size leave SMs over."""
@@ -166,9 +172,10 @@ class Cuda:
         args: list[Any],
         *,
         cluster: int = 1,
+        early: bool = False,
     ) -> None:
-        """Launches on the stream; `args` are ctypes objects."""
-        config = self._config(grid, block, shared, cluster)
+        """Launches on the stream; `args` are ctypes objects. `early`: when the kernel before says so."""
+        config = self._config(grid, block, shared, cluster, early)
         pointers = (ct.c_void_p * len(args))(*(ct.addressof(a) for a in args))
         self.call("cuLaunchKernelEx", ct.byref(config), function, pointers, None)
 
@@ -215,6 +222,98 @@ class Cublas:
                 ct.byref(zero), pointer(c), out, n, compute, -1,
             )
         )  # fmt: skip
+
+
+class _Heuristic(ct.Structure):
+    """cublasLtMatmulHeuristicResult_t."""
+
+    _fields_ = (
+        ("algorithm", ct.c_uint64 * 8),
+        ("workspace", ct.c_size_t),
+        ("state", ct.c_int),
+        ("waves", ct.c_float),
+        ("reserved", ct.c_int * 4),
+    )
+
+
+class CublasLt:
+    """The algorithms that cublasLt's heuristic ranks first for a row-major C = A B, with a 32 MiB workspace."""
+
+    WORKSPACE = 32 << 20
+    MAX_WORKSPACE_BYTES = 1  # cublasLtMatmulPreferenceAttributes_t
+
+    def __init__(self, cuda: Cuda) -> None:
+        self.lib, self.stream = _library("libcublasLt"), cuda.stream
+        self.workspace = cuda.alloc(self.WORKSPACE)
+        self.handle = ct.c_void_p()
+        self._call("cublasLtCreate", ct.byref(self.handle))
+
+    def _call(self, name: str, *args: Any) -> None:
+        code = getattr(self.lib, name)(*args)
+        if code != 0:
+            raise CudaError(f"{name}: status {code}")
+
+    def _made(self, name: str, *args: Any) -> ct.c_void_p:
+        made = ct.c_void_p()
+        self._call(name, ct.byref(made), *args)
+        return made
+
+    def candidates(
+        self, m: int, n: int, k: int, a: int, b: int, c: int, types: tuple[int, int], compute: int, most: int = 8
+    ) -> list[Any]:
+        """One function per algorithm that computes the product; C^T = B^T A^T in column-major terms."""
+        ins, out = types
+
+        def layout(kind: int, rows: int, columns: int) -> ct.c_void_p:
+            sizes = (ct.c_uint64(rows), ct.c_uint64(columns), ct.c_int64(rows))
+            return self._made("cublasLtMatrixLayoutCreate", kind, *sizes)
+
+        operation = self._made("cublasLtMatmulDescCreate", compute, Cublas.R32F)
+        left, right, product = layout(ins, n, k), layout(ins, k, m), layout(out, n, m)
+        preference = self._made("cublasLtMatmulPreferenceCreate")
+        limit = ct.c_uint64(self.WORKSPACE)
+        self._call(
+            "cublasLtMatmulPreferenceSetAttribute",
+            preference,
+            self.MAX_WORKSPACE_BYTES,
+            ct.byref(limit),
+            ct.c_size_t(8),
+        )
+        found, count = (_Heuristic * most)(), ct.c_int()
+        problem = (operation, left, right, product, product)
+        self._call(
+            "cublasLtMatmulAlgoGetHeuristic", self.handle, *problem, preference, most, ct.byref(found), ct.byref(count)
+        )
+        one, zero, pointer = ct.c_float(1.0), ct.c_float(0.0), ct.c_uint64
+
+        def call(choice: _Heuristic) -> Any:
+            return lambda: self._call(
+                "cublasLtMatmul", self.handle, operation, ct.byref(one), pointer(b), left, pointer(a), right,
+                ct.byref(zero), pointer(c), product, pointer(c), product, ct.byref(choice.algorithm),
+                pointer(self.workspace), ct.c_size_t(self.WORKSPACE), self.stream,
+            )  # fmt: skip
+
+        return [call(found[i]) for i in range(count.value) if found[i].state == 0]
+
+
+class EnergyMeter:
+    """The board's energy counter of NVML (Volta and later)."""
+
+    def __init__(self) -> None:
+        self.device = ct.c_void_p()
+        try:
+            self.nvml: ct.CDLL | None = ct.CDLL("libnvidia-ml.so.1")
+        except OSError:
+            self.nvml = None
+        if self.nvml and (self.nvml.nvmlInit_v2() or self.nvml.nvmlDeviceGetHandleByIndex_v2(0, ct.byref(self.device))):
+            self.nvml = None
+
+    def joules(self) -> float | None:
+        """Since the driver was loaded; None where NVML does not say."""
+        value = ct.c_ulonglong()
+        if not self.nvml or self.nvml.nvmlDeviceGetTotalEnergyConsumption(self.device, ct.byref(value)):
+            return None
+        return value.value / 1000
 
 
 @dataclass

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from driver import BFLOAT16, FLOAT32, Cublas, Cuda
+from driver import BFLOAT16, FLOAT32, Cublas, CublasLt, Cuda
 from reorder import reorder_cubin
 from variants import Variant
 
@@ -87,7 +87,7 @@ class Runner:
             self.epoch += 1
             epoch.value = self.epoch  # flags live as long as the runner
             cuda.launch(self.transpose, t_grid, 256, 0, t_args)
-            cuda.launch(self.kernel, grid, 128, v.shared_bytes, args)
+            cuda.launch(self.kernel, grid, 128, v.shared_bytes, args, early=bool(v.macros.get("EARLY")))
 
         return run
 
@@ -175,13 +175,22 @@ def check(got: Any, exact: Any, k: int, variant: Variant) -> dict[str, Any]:
     return {"max_abs": worst, "normwise": norm, "limit": limit, "ok": bool(worst <= limit)}
 
 
+def reference_types(variant: Variant) -> tuple[tuple[int, int], tuple[int, int]]:
+    """CuBLAS types of (inputs, C), and the two compute types, the one compared with first."""
+    if variant.family == "sgemm":
+        return (Cublas.R32F, Cublas.R32F), (Cublas.PEDANTIC_32F, Cublas.DEFAULT_32F)
+    return (Cublas.R16BF, Cublas.R16BF if variant.bf16_out else Cublas.R32F), (Cublas.DEFAULT_32F, Cublas.PEDANTIC_32F)
+
+
+def more_references(lt: CublasLt, variant: Variant, x: Matrices, m: int, n: int, k: int) -> list[Any]:
+    """The first eight algorithms of cublasLt for each compute type of `reference_calls`."""
+    types, computes = reference_types(variant)
+    return [run for compute in computes for run in lt.candidates(m, n, k, x.a, x.b, x.c, types, compute)]
+
+
 def reference_calls(cublas: Cublas, variant: Variant, x: Matrices, m: int, n: int, k: int) -> tuple[Any, Any]:
     """CuBLAS on the same matrices and types, by its two compute types (neither of which may use TF32 for FP32)."""
-    if variant.family == "sgemm":
-        types, computes = (Cublas.R32F, Cublas.R32F), (Cublas.PEDANTIC_32F, Cublas.DEFAULT_32F)
-    else:
-        types = (Cublas.R16BF, Cublas.R16BF if variant.bf16_out else Cublas.R32F)
-        computes = (Cublas.DEFAULT_32F, Cublas.PEDANTIC_32F)
+    types, computes = reference_types(variant)
 
     def call(compute: int) -> Any:
         return lambda: cublas.gemm(m, n, k, x.a, x.b, x.c, types, compute)

@@ -39,16 +39,16 @@ def sgemm(
     )  # fmt: skip
 
 
-_PASS8 = {"BK": 16, "UNROLL_K": 8, "STAGES": 6}
-_PASS14 = {"BK": 28, "UNROLL_K": 14, "STAGES": 3}
-
 _SGEMM = (
-    sgemm("f32-lean", "a loop that fits the instruction cache, its upkeep a third; a grid of tiles", {}, split=False),
-    sgemm("f32-lean-split", "the same with the tail wave shared out over K", {}),
-    sgemm("f32-lean8-split", "passes of 8 k instead of 12, stages of 16", _PASS8),
-    sgemm("f32-lean14-split", "passes of 14 k: just inside the instruction cache", _PASS14),
-    sgemm("f32-lean-free-split", "ptxas's default level, which now keeps the loads early by itself", {}, level=3),
-    sgemm("f32-lines-split", "rewritten for register banks and instruction lines", {}, Recipe()),
+    sgemm("f32-lean-free-split", "the third run's best, plain nvcc at its default level", {}, level=3),
+    sgemm(
+        "f32-early",
+        "the same; multiplying blocks start under the transpose's tail, others' sums are read 64 at a time",
+        {"EARLY": 1, "SUM_ROWS": 4},
+        level=3,
+    ),
+    sgemm("f32-lean-split", "ptxas's level 1: the order of the source", {}),
+    sgemm("f32-lines-split", "a cubin rewritten for register banks and instruction lines", {}, Recipe()),
 )
 
 
@@ -64,15 +64,8 @@ def bf16(name: str, question: str, macros: dict[str, int], max_blocks: int | Non
 
 
 _BF16 = (
-    bf16("bf16-128", "the second run's best, as the control", {}, 128),
-    bf16("bf16-128-stagger", "with the second warpgroup two K steps behind", {"STAGGER": 2}, 128),
-    bf16(
-        "bf16-quad",
-        "clusters of 2 x 2: a third less traffic from L2",
-        {"CLUSTER": 4},
-        128,
-    ),
-    bf16("bf16-quad-stagger", "both", {"CLUSTER": 4, "STAGGER": 2}, 128),
+    bf16("bf16-128", "the second and third runs' best, as the control", {}, 128),
+    bf16("bf16-128-pass", "less DRAM traffic, less energy: L2 lets B and C pass and keeps A", {"PASS": 1}, 128),
 )
 
 VARIANTS = {v.name: v for v in (*_SGEMM, *_BF16)}

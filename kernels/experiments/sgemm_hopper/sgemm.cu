@@ -6,7 +6,8 @@
 // Assumes: N % 4 == 0, leading dimensions % 4 == 0, bases 16-byte aligned (TMA); any M, K >= 1. TMA zero-fills the edges.
 //
 // Macros (defaults are the base): STAGES, BK, UNROLL_K (k unrolled in the rolled loop), LAG, ORDER (FMA order),
-//   LANES (lane map), PIN (FMAs volatile), MAX_REGISTERS.
+//   LANES (lane map), PIN (FMAs volatile), MAX_REGISTERS, EARLY (launched while the transpose still runs; its launch must
+//   carry the attribute of programmatic stream serialization), SUM_ROWS (of another worker's sums, loaded at once).
 #include <cuda.h>
 #include <stdint.h>
 
@@ -27,6 +28,12 @@
 #endif
 #ifndef LANES
 #define LANES 0
+#endif
+#ifndef EARLY
+#define EARLY 0
+#endif
+#ifndef SUM_ROWS
+#define SUM_ROWS 2
 #endif
 #ifndef PIN
 #define PIN 1
@@ -233,6 +240,10 @@ extern "C" __global__ void BOUNDS
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
   __syncthreads();  // protects: segment list and barriers, before anyone reads them
+#if EARLY
+  // protects: the whole transpose, before its first box is asked for; the sums of the product before it were read long ago
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
   const int total = uniform(s.total_steps), count = uniform(s.count);
 
   const uint32_t stages = opaque(smem(&s.stage[0][0][0][0])), full = opaque(smem(&s.full[0])), empty = opaque(full + STAGES * 8);
@@ -355,12 +366,12 @@ extern "C" __global__ void BOUNDS
         __syncwarp();  // protects: lane 0 saw the flag, before the others read the sums
         const float* in = partial + static_cast<size_t>(w) * (BM * BN) + tid;
 #pragma unroll
-        for (int i = 0; i < TM; i += 2) {  // 32 loads in flight: ptxas keeps the order written here
-          float v[2][TN];
+        for (int i = 0; i < TM; i += SUM_ROWS) {  // 16 loads in flight a row: ptxas keeps the order written here
+          float v[SUM_ROWS][TN];
 #pragma unroll
-          for (int j = 0; j < 2 * TN; ++j) v[j / TN][j % TN] = __ldcg(in + (i * TN + j) * THREADS);
+          for (int j = 0; j < SUM_ROWS * TN; ++j) v[j / TN][j % TN] = __ldcg(in + (i * TN + j) * THREADS);
 #pragma unroll
-          for (int j = 0; j < 2 * TN; ++j) acc[i + j / TN][j % TN] += v[j / TN][j % TN];
+          for (int j = 0; j < SUM_ROWS * TN; ++j) acc[i + j / TN][j % TN] += v[j / TN][j % TN];
         }
       }
     }
@@ -388,6 +399,10 @@ extern "C" __global__ void BOUNDS
 extern "C" __global__ void __launch_bounds__(256)
     transpose(const float* __restrict__ a, float* __restrict__ at, int m, int k, int lda, int ldat) {
   __shared__ float tile[PIECE][33];
+#if EARLY
+  // Every block of this grid runs by then; those that multiply take the places that these leave, and wait for all of them.
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
   const int pieces_m = (m + PIECE - 1) / PIECE, pieces = pieces_m * ((k + 31) / 32);
   for (int p = blockIdx.x; p < pieces; p += gridDim.x) {
     const int m0 = p % pieces_m * PIECE, k0 = p / pieces_m * 32;

@@ -7,7 +7,8 @@
 // Assumes: n % 8 == 0, k % 8 == 0, bases 16-byte aligned (TMA); any m >= 1. TMA zero-fills and clips the edges.
 //
 // Macros: BF16_OUT, STAGES, STAGING (buffers of 8 KiB per warpgroup for C), CLUSTER, GROUP (cluster rows per raster group),
-//   STAGGER (K steps that the second warpgroup starts behind the first).
+//   STAGGER (K steps that the second warpgroup starts behind the first), PASS (L2 gives B and C up first, and so keeps
+//   A, which a raster group reads in every wave).
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <stdint.h>
@@ -26,6 +27,9 @@
 #endif
 #ifndef GROUP
 #define GROUP 8
+#endif
+#ifndef PASS
+#define PASS 0
 #endif
 #ifndef STAGGER
 #define STAGGER 0
@@ -76,19 +80,25 @@ __device__ __forceinline__ void barrier_arrive(uint32_t bar, uint32_t block) {
       "}\n" ::"r"(bar), "r"(block) : "memory");
 }
 
-__device__ __forceinline__ void load_box(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar) {
+// L2 policies, as createpolicy.fractional makes them for all of an access. Not evict-last for A: what outlives a product
+// would be found by the next one and falsify a timing.
+constexpr uint64_t NORMAL = 0x1000000000000000, FIRST_OUT = PASS ? 0x12F0000000000000 : NORMAL;
+
+__device__ __forceinline__ void load_box(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar, uint64_t policy) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(dst),
-      "l"(map), "r"(x), "r"(y), "r"(bar)
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3}], [%4], "
+      "%5;" ::"r"(dst),
+      "l"(map), "r"(x), "r"(y), "r"(bar), "l"(policy)
       : "memory");
 }
 
 // Into the same place of every block in `blocks`, counted on each one's own barrier.
-__device__ __forceinline__ void load_box_to(uint16_t blocks, uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar) {
+__device__ __forceinline__ void load_box_to(uint16_t blocks, uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar,
+                                            uint64_t policy) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], "
-      "[%4], %5;" ::"r"(dst),
-      "l"(map), "r"(x), "r"(y), "r"(bar), "h"(blocks)
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%0], "
+      "[%1, {%2, %3}], [%4], %5, %6;" ::"r"(dst),
+      "l"(map), "r"(x), "r"(y), "r"(bar), "h"(blocks), "l"(policy)
       : "memory");
 }
 
@@ -213,16 +223,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
           asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(STAGE_BYTES) : "memory");
           constexpr int A_ROWS = BM / CLUSTER_N;  // the box of map_a
           if (CLUSTER_N > 1)
-            load_box_to(5 << rank_m, a + rank_n * (A_BYTES / 2), &map_a, step * BK, row + rank_n * A_ROWS, bar);
+            load_box_to(5 << rank_m, a + rank_n * (A_BYTES / 2), &map_a, step * BK, row + rank_n * A_ROWS, bar, NORMAL);
           else
-            load_box(a, &map_a, step * BK, row, bar);
+            load_box(a, &map_a, step * BK, row, bar, NORMAL);
 #pragma unroll
           for (int i = 0; i < B_CHUNKS / CLUSTER_M; ++i) {
             const int chunk = rank_m * (B_CHUNKS / CLUSTER_M) + i;
             if (CLUSTER_M > 1)
-              load_box_to(3 << 2 * rank_n, b + chunk * CHUNK_BYTES, &map_b, col + chunk * 64, step * BK, bar);
+              load_box_to(3 << 2 * rank_n, b + chunk * CHUNK_BYTES, &map_b, col + chunk * 64, step * BK, bar, FIRST_OUT);
             else
-              load_box(b + chunk * CHUNK_BYTES, &map_b, col + chunk * 64, step * BK, bar);
+              load_box(b + chunk * CHUNK_BYTES, &map_b, col + chunk * 64, step * BK, bar, FIRST_OUT);
           }
           if (++slot == STAGES) slot = 0, parity ^= 1;
         }
@@ -305,8 +315,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         // protects: the chunk is whole before its store is issued
         asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
         if (tid == 0) {
-          asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map_c),
-                       "r"(col + chunk * C_COLUMNS), "r"(row), "r"(out)
+          asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;" ::"l"(&map_c),
+                       "r"(col + chunk * C_COLUMNS), "r"(row), "r"(out), "l"(FIRST_OUT)
                        : "memory");
           asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         }
