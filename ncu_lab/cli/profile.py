@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ncu_lab.advice import as_called
 from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import (
     AllOption,
@@ -247,9 +246,10 @@ def _run(request: ProfileRequest | ProgramRequest, store: Path) -> Run:
 def _show(run: Run, store: Path, where: str, format: Format) -> None:
     """Print the run as ``show`` does: one stage in full, several as the ladder they make; ``where`` names the store."""
     from ncu_lab.cli.show import write_view
+    from ncu_lab.render.terminal import Terminal
     from ncu_lab.workflows.climbing import view
 
-    seen = view(run)
+    seen, terminal = view(run), Terminal(sys.stdout)
     kernels = [stage for stage, row in seen.rows.items() if not row.stage.is_reference] or list(seen.rows)
     if format is not Format.TABLE or not kernels:
         write_view(seen, list(seen.summaries), format)
@@ -257,11 +257,13 @@ def _show(run: Run, store: Path, where: str, format: Format) -> None:
     if len(kernels) == 1:
         chosen = [one for one in seen.summaries if one.stage == kernels[0] and one.role == "main"]
         write_view(seen, chosen, format, selected=True)
-        print(as_called(f"\n  ncu-lab ladder{where}     ncu-lab dashboard{where}"))
+        terminal.line()
+        terminal.command(f"ncu-lab ladder{where}", lead="Next: ")
+        terminal.command(f"ncu-lab dashboard{where}", lead="      ")
         return
     from ncu_lab.render.ladder import print_ladder
-    from ncu_lab.render.terminal import Terminal
+    from ncu_lab.store import Store
     from ncu_lab.workflows.climbing import ladder
 
     rungs = ladder(store, problem=run.meta.problem, runs=[f"run:{run.meta.id}"])
-    print_ladder(rungs, Terminal(sys.stdout), where)
+    print_ladder(rungs, terminal, where, Store(store).short_id)

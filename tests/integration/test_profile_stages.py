@@ -143,7 +143,7 @@ def test_one_stage_from_build_to_summary(tmp_path: Path, machine: Machine) -> No
     assert set(run.timings["subject"]) == {"2d", "cublas-fp32"}
     assert list(run.launches["function"]) == ["sgemm_2d"]
     assert "2d" in done.stdout
-    assert done.stdout.rstrip().endswith("ncu-lab ladder     ncu-lab dashboard")
+    assert done.stdout.rstrip().endswith("Next: ncu-lab ladder\n      ncu-lab dashboard")
 
 
 def test_several_stages_end_with_their_ladder(tmp_path: Path, machine: Machine) -> None:
