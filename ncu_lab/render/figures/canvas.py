@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 
@@ -84,11 +84,20 @@ class Canvas:
         base = {"type": "bar", "name": name, "xaxis": panel.x, "yaxis": "y", "showlegend": False, "orientation": "h"}
         self.traces.append({**base, **trace})
 
-    def words(self, panel: Panel, y: float, text: str, *, px: float = 0, colour: str | None = None) -> None:
-        """Write words into a row of a panel, from ``px`` right of its left edge."""
+    def words(
+        self,
+        panel: Panel,
+        y: float,
+        text: str,
+        *,
+        px: float = 0,
+        colour: str | None = None,
+        anchor: Literal["left", "right"] = "left",
+    ) -> None:
+        """Write words into a row of a panel; their ``anchor`` end stands ``px`` right of the panel's left edge."""
         self.annotations.append(
             {
-                "xref": "paper", "x": panel.fraction(px), "xanchor": "left", "yref": "y", "y": y, "yanchor": "middle",
+                "xref": "paper", "x": panel.fraction(px), "xanchor": anchor, "yref": "y", "y": y, "yanchor": "middle",
                 "text": plain(text), "showarrow": False, "align": "left",
                 "font": {"size": SMALL, "color": colour or self.theme.muted},
             }
@@ -108,7 +117,6 @@ class Canvas:
         shift: float,
         log: bool,
         size: int = SMALL,
-        over: str | None = None,
     ) -> None:
         """Write a label beside a mark.
 
@@ -120,13 +128,12 @@ class Canvas:
             shift: How many px right of the mark.
             log: Whether the panel's axis is logarithmic.
             size: Size of the text in px.
-            over: Colour of the ground, where the label may cross a line.
         """
         self.annotations.append(
             {
                 "xref": panel.x, "x": math.log10(x) if log else x, "xanchor": "left", "xshift": shift,
                 "yref": "y", "y": y, "yanchor": "middle", "text": html, "showarrow": False, "borderpad": 1,
-                "font": {"size": size, "color": self.theme.text}, "bgcolor": over or "rgba(0,0,0,0)",
+                "font": {"size": size, "color": self.theme.text},
             }
         )  # fmt: skip
 

@@ -256,17 +256,12 @@ def _points(canvas: Canvas, panel: Panel, marks: Sequence[Mark], selected: str |
     canvas.marks(
         panel,
         "stages",
-        mode="markers+text",
+        mode="markers",
         x=[mark.point.intensity for mark in drawn],
         y=[mark.point.flop_per_s for mark in drawn],
         customdata=[mark.id for mark in drawn],
         hovertext=[_hover(mark) for mark in drawn],
         hoverinfo="text",
-        text=[str(mark.number) if mark.id in numbered else "" for mark in drawn],
-        textfont={
-            "size": SMALL,
-            "color": [theme.card if mark.id == selected else theme.text for mark in drawn],
-        },
         marker={
             "symbol": ["square" if mark.number is None else "circle" for mark in drawn],
             "size": [_NUMBERED_PX if mark.id in numbered else _DOT_PX + 1 for mark in drawn],
@@ -276,6 +271,21 @@ def _points(canvas: Canvas, panel: Panel, marks: Sequence[Mark], selected: str |
                 "width": 1.5,
                 "color": [theme.accent if mark.id == selected else theme.text for mark in drawn],
             },
+        },
+    )
+    # A trace of its own: where Plotly redraws a mark whose text was empty before, it leaves the new text out.
+    named = [mark for mark in drawn if mark.id in numbered]
+    canvas.marks(
+        panel,
+        "numbers",
+        mode="text",
+        x=[mark.point.intensity for mark in named],
+        y=[mark.point.flop_per_s for mark in named],
+        customdata=[mark.id for mark in named],
+        text=[str(mark.number) for mark in named],
+        textfont={
+            "size": SMALL,
+            "color": [theme.card if mark.id == selected else theme.text for mark in named],
         },
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,14 +10,16 @@ import plotly.graph_objects as go
 
 from ncu_lab.model import Ladder, LadderRow
 from ncu_lab.render import numbers
-from ncu_lab.render.figures.canvas import Canvas, Panel, round_ticks
+from ncu_lab.render.figures.canvas import Canvas, Panel, round_ticks, spaced
 from ncu_lab.render.figures.duration import time_hover
 from ncu_lab.render.figures.matrix import PANEL_TOP_PX, finish, names_px
 from ncu_lab.render.figures.rows import Rows, place_rows
-from ncu_lab.render.figures.text import SMALL, plain, text_width
+from ncu_lab.render.figures.text import SMALL, text_width
 from ncu_lab.render.palette import Theme
 
 _BAR = 0.55
+_HEADROOM = 1.02
+_COLUMN_GAP_PX = 10
 _TERA = 1e12
 
 
@@ -30,7 +33,10 @@ def fp32_only(ladder: Ladder) -> Ladder:
 
 
 def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None = None) -> go.Figure:
-    """Draw TFLOP/s as bars from zero; the dotted line is cuBLAS, the right column the step from the predecessor.
+    """Draw TFLOP/s as bars from zero; the dotted line is cuBLAS.
+
+    Right of the bars, where the line cannot run through them: the speed, its share of cuBLAS, and the step from the
+    predecessor.
 
     Args:
         ladder: What to draw; tensor-core stages are left out.
@@ -47,15 +53,19 @@ def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None
     side = max((text_width(text, SMALL) for text in steps.values()), default=0.0) + 14
     if plot - side < 240:
         side, steps = 0.0, {}
-    panel = Panel(1, 0.0, plot - side, plot)
     fast = [(placed, placed.row.flop_per_s) for placed in rows.placed if placed.row.flop_per_s]
-    labels = {placed.id: _label(placed.row) for placed, _ in fast}
-    most = max((speed for _, speed in fast), default=_TERA)
-    room = max((text_width(text, SMALL) for text in labels.values()), default=0.0) + 12
-    top = most / _TERA / max(0.3, 1 - room / panel.width)
-    canvas.x_axis(
-        panel, [0.0, top], [(tick, numbers.significant(tick, 1)) for tick in round_ticks(most / _TERA)], "linear"
-    )
+    speeds = {placed.id: numbers.flop_rate(speed) for placed, speed in fast}
+    shares = {
+        placed.id: numbers.share(placed.row.share_of_reference)
+        for placed, _ in fast
+        if placed.row.share_of_reference is not None
+    }
+    speed_px, share_px = _column_px(speeds), _column_px(shares)
+    panel = Panel(1, 0.0, max(60.0, plot - side - speed_px - share_px), plot)
+    most = max((speed for _, speed in fast), default=_TERA) / _TERA
+    values = round_ticks(most)
+    ticks = spaced([(tick, numbers.significant(tick, 1)) for tick in values], panel.width * values[1] / most)
+    canvas.x_axis(panel, [0.0, most * _HEADROOM], ticks, "linear")
     canvas.bars(
         panel,
         "speed",
@@ -71,17 +81,16 @@ def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None
         },
     )
     _reference_line(canvas, panel, rows, ladder)
-    for placed, speed in fast:
-        ground = (
-            theme.selection if placed.id == selected else theme.shade if placed.row.stage.is_reference else theme.card
-        )
-        canvas.mark_label(panel, speed / _TERA, placed.y, plain(labels[placed.id]), shift=5, log=False, over=ground)
     for placed in rows.placed:
         if not placed.row.flop_per_s:
             canvas.missing_cell(panel, placed.y, "SpeedOfLight")
+        if text := speeds.get(placed.id):
+            canvas.words(panel, placed.y, text, px=panel.width + speed_px, colour=theme.text, anchor="right")
+        if text := shares.get(placed.id):
+            canvas.words(panel, placed.y, text, px=panel.width + speed_px + share_px, anchor="right")
         if text := steps.get(placed.id):
             colour = theme.better if (placed.row.step or 1.0) >= 1.0 else theme.worse
-            canvas.words(panel, placed.y, text, px=panel.width + 8, colour=colour)
+            canvas.words(panel, placed.y, text, px=panel.width + speed_px + share_px + 14, colour=colour)
     return finish(canvas, rows, selected, left, plot, PANEL_TOP_PX, below=_x_title(theme))
 
 
@@ -96,9 +105,9 @@ def step_words(row: LadderRow, rows: Rows) -> str:
     return words if adjacent else f"{words} than {row.stage.predecessor}"
 
 
-def _label(row: LadderRow) -> str:
-    speed = numbers.flop_rate(row.flop_per_s)
-    return speed if row.share_of_reference is None else f"{speed}  {numbers.share(row.share_of_reference)}"
+def _column_px(texts: Mapping[str, str]) -> float:
+    """Return the width of a column of numbers, the gap to its left included; 0 where there are none."""
+    return max((text_width(text, SMALL) for text in texts.values()), default=-_COLUMN_GAP_PX) + _COLUMN_GAP_PX
 
 
 def _reference_line(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder) -> None:

@@ -239,10 +239,33 @@ def test_the_path_leads_from_the_predecessor_and_the_side_branch_is_dotted(ladde
 
 def test_the_selected_stage_keeps_its_number_and_takes_the_accent(ladder):
     for stage, number in (("2d", "7"), ("warptiled", "10")):
-        (points,) = traces(roofline.roofline(ladder, LIGHT, 680, selected=stage), "stages")
-        at = list(points.customdata).index(stage)
-        assert points.text[at] == number
-        assert points.marker.color[at] == LIGHT.accent
+        figure = roofline.roofline(ladder, LIGHT, 680, selected=stage)
+        (points,) = traces(figure, "stages")
+        (drawn,) = traces(figure, "numbers")
+        assert drawn.text[list(drawn.customdata).index(stage)] == number
+        assert points.marker.color[list(points.customdata).index(stage)] == LIGHT.accent
+
+
+def test_no_mark_of_the_roofline_has_an_empty_text(ladder):
+    # Plotly removes the node of an empty text, and a later redraw does not bring it back.
+    for selected in (None, "double-buffered"):
+        for trace in roofline.roofline(ladder, LIGHT, 680, selected=selected).data:
+            assert all(trace.text or ())
+
+
+@pytest.mark.parametrize("width", [342, 590, 680, 1050])
+def test_no_label_of_the_speeds_stands_on_the_line_of_cublas(ladder, width):
+    figure = speed.speed_bars(ladder, LIGHT, width)
+    (line,) = traces(figure, "cuBLAS FP32")
+    _, most = figure.layout.xaxis.range
+    plot = width - figure.layout.margin.l - figure.layout.margin.r
+    line_px = line.x[0] / most * figure.layout.xaxis.domain[1] * plot
+    for annotation in figure.layout.annotations:
+        if annotation.xref == "paper" and annotation.text != "references":
+            start = annotation.x * plot - (text_width(annotation.text, SMALL) if annotation.xanchor == "right" else 0)
+            assert start > line_px + 3, annotation.text
+    shown = [text for text in texts(figure) if text.endswith("FLOP/s")]
+    assert len(shown) == 11
 
 
 def test_rail_labels_never_overlap(ladder):
