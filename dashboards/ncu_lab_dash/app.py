@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
-from flask import Response, request
 
 from ncu_lab.render.palette import DARK, LIGHT
 from ncu_lab_dash import ids
 from ncu_lab_dash.data import LadderData
+from ncu_lab_dash.guard import guard
 from ncu_lab_dash.pages import ladder
 from ncu_lab_dash.parts import aria
 
 WATCH_MS = 5_000
 """How often the page asks whether the folder of runs has changed."""
-
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-_SECURITY = {
-    # Nothing is loaded from elsewhere; Dash and Plotly need inline scripts and styles.
-    "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -50,13 +39,14 @@ _INDEX = """<!DOCTYPE html>
 """
 
 
-def create_app(store: Path, *, any_host: bool = False) -> Dash:
+def create_app(store: Path, *, any_host: bool = False, list_command: str = "ncu-lab runs") -> Dash:
     """Make the application; it reads the store and never writes.
 
     Args:
         store: Folder of runs; may be empty or missing.
         any_host: Answer whatever the Host header says; else only the names of this machine's loopback, so that a
             web page elsewhere cannot reach the dashboard through a name of its own (DNS rebinding).
+        list_command: What lists all runs of the folder, for the page to name.
     """
     app = Dash(
         "ncu_lab_dash",
@@ -67,9 +57,9 @@ def create_app(store: Path, *, any_host: bool = False) -> Dash:
     )
     app.index_string = _INDEX.replace("__LIGHT__", LIGHT.css()).replace("__DARK__", DARK.css())
     app.layout = _shell
-    _guard(app, any_host)
+    guard(app.server, any_host=any_host)
     _register_browser(app)
-    ladder.register(app, LadderData(store))
+    ladder.register(app, LadderData(store), list_command)
     return app
 
 
@@ -113,25 +103,18 @@ def _register_browser(app: Dash) -> None:
         Input(ids.THEME, "data"),
         Input(ids.SCREEN, "data"),
     )
-    _in_browser(app, "copyLink", Output(ids.COPY_LINK, "children"), Input(ids.COPY_LINK, "n_clicks"), at_start=False)
+    _in_browser(
+        app,
+        "copyLink",
+        Output(ids.COPY_LINK, "children"),
+        Input(ids.COPY_LINK, "n_clicks"),
+        State(ids.PROBLEM, "value"),
+        State(ids.DEVICE, "value"),
+        at_start=False,
+    )
 
 
 def _in_browser(app: Dash, function: str, *wiring: Output | Input | State, at_start: bool = True) -> None:
     app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
         ClientsideFunction("browser", function), *wiring, prevent_initial_call=not at_start
     )
-
-
-def _guard(app: Dash, any_host: bool) -> None:
-    def refuse_foreign_names() -> Response | None:
-        name = urlsplit(f"//{request.host}").hostname
-        if any_host or name in _LOOPBACK:
-            return None
-        return Response("This dashboard answers to localhost only.\n", status=403, mimetype="text/plain")
-
-    def add_headers(response: Response) -> Response:
-        response.headers.update(_SECURITY)
-        return response
-
-    app.server.before_request(refuse_foreign_names)
-    app.server.after_request(add_headers)

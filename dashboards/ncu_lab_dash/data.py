@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from ncu_lab.errors import InputError
+from ncu_lab.errors import InputError, NcuLabError
 from ncu_lab.model import Ladder, Notice, Problem, RunMeta
 from ncu_lab.workflows import climbing, reading
 
@@ -31,10 +31,22 @@ def problem_key(problem: Problem) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the folder holds: problems and devices that have ladder runs, and what could not be read."""
+    """What the folder holds.
+
+    Attributes:
+        problems: Key -> problem of the runs of stages, smallest first.
+        devices: GPUs of these runs, the newest run's first.
+        newest_problem: Key of the newest of these runs; None without any.
+        newest_device: Its GPU.
+        others: How many runs no ladder can show: imported, of other programs, or failed.
+        notices: What could not be read.
+    """
 
     problems: dict[str, Problem]
     devices: tuple[str, ...]
+    newest_problem: str | None
+    newest_device: str | None
+    others: int
     notices: tuple[Notice, ...]
 
 
@@ -64,7 +76,7 @@ class LadderData:
         return seen.hexdigest()[:16]
 
     def overview(self) -> Overview:
-        """Return the problems and devices of the folder's runs of stages, newest first.
+        """Return what the folder holds.
 
         Raises:
             NcuLabError: When the folder cannot be read at all.
@@ -85,6 +97,13 @@ class LadderData:
                 wanted = _find(overview, problem) if problem else None
                 self._ladders[key] = self.read_ladder(self.store, problem=wanted, device=device)
             return self._ladders[key]
+
+    def find(self, problem: str | None, device: str | None) -> Ladder | None:
+        """Return the ladder as :meth:`ladder` does, None when there is none."""
+        try:
+            return self.ladder(problem, device)
+        except NcuLabError:
+            return None
 
     def _fresh_overview(self) -> Overview:
         version = self.version()
@@ -125,4 +144,12 @@ def _overview(metas: Sequence[RunMeta], notices: Sequence[Notice]) -> Overview:
     problems = {problem_key(meta.problem): meta.problem for meta in ladders if meta.problem}
     devices = dict.fromkeys(meta.device.name for meta in ladders if meta.device)
     by_size = sorted(problems.items(), key=lambda item: (item[1].m * item[1].n * item[1].k, item[0]))
-    return Overview(dict(by_size), tuple(devices), tuple(notices))
+    newest = ladders[0].device if ladders else None
+    return Overview(
+        problems=dict(by_size),
+        devices=tuple(devices),
+        newest_problem=next(iter(problems), None),
+        newest_device=newest.name if newest else None,
+        others=len(metas) - len(ladders),
+        notices=tuple(notices),
+    )

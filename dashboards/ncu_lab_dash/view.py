@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from ncu_lab.render.figures.matrix import PanelName
@@ -52,12 +53,16 @@ class View:
 
 def read_search(search: str | None) -> View:
     """Read a query; a value this page does not know falls back to the default."""
-    found = dict(parse_qsl((search or "").removeprefix("?")))
+    return read_view(dict(parse_qsl((search or "").removeprefix("?"))))
+
+
+def read_view(found: Mapping[str, Any]) -> View:
+    """Read a view from values by field, of whatever kind a browser sent; what is unknown falls back to the default."""
     default = View()
     return View(
-        problem=found.get("problem"),
-        device=found.get("device"),
-        stage=found.get("stage"),
+        problem=_text(found.get("problem")),
+        device=_text(found.get("device")),
+        stage=_text(found.get("stage")),
         level=_one_of(found.get("level"), get_args(Level), default.level),
         sort=_one_of(found.get("sort"), get_args(Sort), default.sort),
         scale=_one_of(found.get("scale"), get_args(Scale), default.scale),
@@ -66,5 +71,9 @@ def read_search(search: str | None) -> View:
     )
 
 
-def _one_of(value: str | None, known: tuple[T, ...], default: T) -> T:
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _one_of(value: Any, known: tuple[T, ...], default: T) -> T:
     return next((one for one in known if one == value), default)

@@ -39,6 +39,14 @@ def context_items(ladder: Ladder) -> list[tuple[str, str]]:
     return items
 
 
+def others_line(count: int, list_command: str) -> str:
+    """Say that the folder holds runs this page cannot show, and what lists them; empty when there are none."""
+    if not count:
+        return ""
+    runs = "1 run that is" if count == 1 else f"{count} runs that are"
+    return f"Not on this page: {runs} imported, failed or of another program. See {list_command}"
+
+
 def _scaling(problem: Problem) -> str:
     """Name alpha and beta where they are not 1 and 0."""
     plain = (problem.alpha, problem.beta) == (1.0, 0.0)

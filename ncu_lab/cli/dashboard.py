@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ncu_lab.cli.options import ExampleOption, StoreOption, store_to_read
+from ncu_lab.cli.options import ExampleOption, StoreOption, store_to_read, store_words
 
 
 def dashboard(
@@ -34,7 +34,8 @@ def dashboard(
     from ncu_lab_dash.server import address_of, is_loopback, serve, take_port
 
     listener = take_port(host, port)
-    app = create_app(folder, any_host=not is_loopback(host))
+    list_command = f"ncu-lab runs{store_words(store, example)}"
+    app = create_app(folder, any_host=not is_loopback(host), list_command=list_command)
     if not is_loopback(host):
         typer.echo(f"note: {host} can be reached from other machines; the page asks for no password.", err=True)
 

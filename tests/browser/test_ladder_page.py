@@ -27,6 +27,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Serving = Callable[[Path], AbstractContextManager[str]]
 
 STAGES = list(builders.STAGES)
+SHOWN = {"problem": ["1024"], "device": ["NVIDIA H200"]}
+"""What the page shows when the address names nothing, and writes into the address once something is chosen."""
+
 _PLOT = "document.querySelector('#%s .js-plotly-plot')"
 
 
@@ -172,7 +175,15 @@ def test_the_theme_button_recolours_page_and_figures(wide: Chrome, address: str)
     wait(wide, f"({_PLOT % 'roofline'}).data.find(t => t.name === 'roof').line.color === '{DARK.text}'")
     wait(wide, f"({_PLOT % 'speed'}).layout.font.color === '{DARK.text}'")
     assert wide.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
-    assert query(wide) == {"theme": ["dark"]}
+    assert query(wide) == {**SHOWN, "theme": ["dark"]}
+
+
+def test_a_copied_link_names_what_the_page_chose(wide: Chrome, address: str) -> None:
+    open_page(wide, f"{address}?level=l2")
+    wide.execute_script("navigator.clipboard.writeText = async text => { window.copied = text; }")
+    wide.find_element(By.ID, "copy-link").click()
+    wait(wide, "window.copied")
+    assert parse_qs(urlsplit(wide.execute_script("return window.copied")).query) == {**SHOWN, "level": ["l2"]}
 
 
 def test_levels_switch_the_roofline_and_back_returns(wide: Chrome, address: str) -> None:
@@ -186,7 +197,7 @@ def test_levels_switch_the_roofline_and_back_returns(wide: Chrome, address: str)
     dram = flop / (metrics["dram__bytes_read.sum"] + metrics["dram__bytes_write.sum"])
     assert at(trace(wide, "roofline", "stages"), "2d") == pytest.approx(dram, rel=0.02)
     assert dram > 10 * near
-    assert query(wide) == {"level": ["dram"]}
+    assert query(wide) == {**SHOWN, "level": ["dram"]}
     wide.back()
     wait(wide, f"!({_PLOT % 'roofline'}).layout.xaxis.title.text.includes('DRAM')")
     assert query(wide) == {}
@@ -207,11 +218,11 @@ def test_a_click_selects_the_stage_in_every_figure_and_escape_clears(wide: Chrom
     wait(wide, f"({_PLOT % 'roofline'}).layout.annotations.some(a => a.text === '<b>2d</b>')")
     points = trace(wide, "roofline", "stages")
     assert points["colours"][points["stages"].index("2d")] == LIGHT.accent
-    assert query(wide) == {"stage": ["2d"]}
+    assert query(wide) == {**SHOWN, "stage": ["2d"]}
     assert wide.find_element(By.CSS_SELECTOR, "#stage input[value='2d']").is_selected()
     wide.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
     wait(wide, f"!({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
-    assert query(wide) == {}
+    assert query(wide) == SHOWN
 
 
 def test_arrow_keys_move_the_selection_and_rows_lie_over_their_names(wide: Chrome, address: str) -> None:
@@ -259,6 +270,39 @@ def test_an_empty_store_says_what_to_type_and_shows_the_first_run_by_itself(
         wait(wide, f"({_PLOT % 'matrix'})?.data?.length > 20")
         assert text(wide, "empty") == ""
         # Leave before the server goes, so that the page does not ask a server that is no more.
+        wide.get("about:blank")
+
+
+def numbers_shown(browser: Chrome) -> list[str]:
+    """Return the numbers that stand in the marks of the roofline, as the page draws them."""
+    found: list[str] = browser.execute_script(
+        "return [...document.querySelectorAll('#roofline .textpoint text')].map(t => t.textContent)"
+    )
+    return found
+
+
+def test_a_run_of_another_problem_changes_no_page_being_read(wide: Chrome, serving: Serving, tmp_path: Path) -> None:
+    write_runs(tmp_path)
+    with serving(tmp_path) as address:
+        open_page(wide, address)
+        assert wide.find_element(By.CSS_SELECTOR, "#problem input[value='1024']").is_selected()
+        assert text(wide, "problem").splitlines() == ["512³", "1024³, newest"]
+        Store(tmp_path).write(
+            golden_run(
+                STAGES,
+                problem=Problem(2048, 1024, 512),
+                run_id="20261131T011207-ladder-4f2c9ab-91c4",
+                created="2026-11-31T01:12:07+00:00",
+            )
+        )
+        wait(wide, "document.querySelector(\"#problem input[value='2048x1024x512']\")")
+        assert text(wide, "problem").splitlines() == ["512³", "1024³", "2048×1024×512, newest"]
+        assert "1024 × 1024 × 1024" in text(wide, "context")
+        assert wide.find_element(By.CSS_SELECTOR, "#problem input[value='1024']").is_selected()
+        choose(wide, "problem", "2048x1024x512")
+        wait(wide, "document.getElementById('context').textContent.includes('2048')")
+        assert query(wide)["problem"] == ["2048x1024x512"]
+        assert "1" in numbers_shown(wide)
         wide.get("about:blank")
 
 

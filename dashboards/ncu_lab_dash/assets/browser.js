@@ -61,11 +61,18 @@
         }
         return effective(chosen, screen) === "dark" ? "☀ Light" : "☾ Dark";
       },
-      copyLink: function () {
+      // A link shows what the page shows, also where the address left the choice to the page.
+      copyLink: function (clicks, problem, device) {
+        const link = new URL(window.location.href);
+        for (const [name, shown] of [["problem", problem], ["device", device]]) {
+          if (shown && !link.searchParams.has(name)) {
+            link.searchParams.set(name, shown);
+          }
+        }
         if (!navigator.clipboard) {
           return "Copy the address bar";
         }
-        return navigator.clipboard.writeText(window.location.href).then(
+        return navigator.clipboard.writeText(link.href).then(
           function () { return "Copied"; },
           function () { return "Copy the address bar"; }
         );

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import plotly.graph_objects as go
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
+from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
 from ncu_lab.model import Ladder
 from ncu_lab.render import headlines
@@ -14,10 +16,12 @@ from ncu_lab.render.figures import matrix, roofline, speed
 from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
 from ncu_lab_dash import ids, words
-from ncu_lab_dash.data import LadderData, problem_key
+from ncu_lab_dash.data import LadderData
 from ncu_lab_dash.parts import aria, card, card_head, code, graph, segmented, stall_legend, table, table_view, unbroken
-from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, reconcile
+from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, opens, reconcile
 from ncu_lab_dash.screen import Screen, column_width, is_narrow, matrix_width, theme_of
+from ncu_lab_dash.view import View, read_view
+from ncu_lab_dash.wiring import show
 
 PANEL_TITLES: Mapping[matrix.PanelName, str] = {
     "duration": "Time",
@@ -31,9 +35,6 @@ _ORDER_NOTES: Mapping[Sort, str] = {
     "ladder": "Read along a stage, down a metric. In ladder order.",
     "duration": "Read along a stage, down a metric. Slowest first.",
 }
-
-_SHOWN = (Input(ids.VERSION, "data"), Input(ids.PROBLEM, "value"), Input(ids.DEVICE, "value"))
-"""What decides which ladder is shown: the state of the folder, the problem, the device."""
 
 
 def layout() -> html.Main:
@@ -110,33 +111,30 @@ def _speed_card() -> html.Section:
 def empty_state(error: NcuLabError, any_runs: bool) -> html.Div:
     """Return what stands in place of the cards when there is no ladder: why, and what to type."""
     if any_runs:
-        why = [html.P(text) for text in (error.message, error.hint) if text]
+        why = [html.P(as_called(text)) for text in (error.message, error.hint) if text]
         return html.Div([html.H2("No ladder matches this address"), *why], className="card empty")
     return html.Div(
         [
             html.H2("No ladder to show yet"),
             html.P(f"{error.message}."),
             html.P("Look at a real one first, or make your own:"),
-            code("ncu-lab dashboard --example\nncu-lab profile --all"),
+            code(as_called("ncu-lab dashboard --example\nncu-lab profile --all")),
             html.P("This page shows a new run as soon as it is stored.", className="muted"),
         ],
         className="card empty",
     )
 
 
-def choices(options: Sequence[tuple[str, str]], shown: str | None) -> list[dict[str, Any]]:
-    """Return options of a control, the shown one marked even when the page chose it; one choice is no choice."""
-    if len(options) < 2:
+def choices(options: Sequence[tuple[str, str]], shown: str | None, newest: str | None) -> list[dict[str, str]]:
+    """Return options of a control, the newest run's marked; what is shown and alone is no choice."""
+    if [key for key, _ in options] == [shown]:
         return []
-    return [
-        {"label": html.Span(text, className="is-shown") if key == shown else text, "value": key}
-        for key, text in options
-    ]
+    return [{"label": f"{text}, newest" if key == newest else text, "value": key} for key, text in options]
 
 
-def stage_options(ladder: Ladder, sort: str) -> list[dict[str, Any]]:
+def stage_options(ladder: Ladder, sort: Sort) -> list[dict[str, Any]]:
     """Return the focusable rows that lie over the matrix, in its order; the gap before the references is one too."""
-    rows = place_rows(ladder, "duration" if sort == "duration" else "ladder")
+    rows = place_rows(ladder, sort)
     options: list[dict[str, Any]] = []
     for placed in rows.placed:
         if placed.y == rows.first_reference_y and rows.gap_y is not None:
@@ -145,147 +143,75 @@ def stage_options(ladder: Ladder, sort: str) -> list[dict[str, Any]]:
     return options
 
 
-def register(app: Dash, data: LadderData) -> None:
+def register(app: Dash, data: LadderData, list_command: str) -> None:
     """Register the page's callbacks."""
-    _register_view(app)
-    _register_choices(app, data)
-    _register_figures(app, data)
-    _register_narrow(app)
+    _register_view(app, data)
+    _register_watch(app, data)
+    _register_choices(app, data, list_command)
     _register_words(app, data)
-    _register_card_words(app, data)
+    order, look = ("sort", "scale", "panel"), ("stage", "theme")
+    show(app, data, draw_matrix, Output(ids.MATRIX, "figure"), *order, *look)
+    show(app, data, draw_roofline, Output(ids.ROOFLINE, "figure"), "level", *look)
+    show(app, data, draw_speed, Output(ids.SPEED, "figure"), *look)
+    show(app, data, offer_stages, [Output(ids.STAGE, "options"), Output(ids.MATRIX_ROWS, "style")], "sort")
+    matrix_words = (ids.MATRIX_TITLE, ids.MATRIX_NOTE, ids.MATRIX_LEGEND, ids.MATRIX_FOOT, ids.MATRIX_TABLE)
+    show(app, data, write_matrix, [Output(one, "children") for one in matrix_words], *order, "theme")
+    roofline_words = (ids.ROOFLINE_TITLE, ids.ROOFLINE_FOOT, ids.ROOFLINE_TABLE)
+    show(app, data, write_roofline, [Output(one, "children") for one in roofline_words], "level")
+    # Without its rail the figure has numbers only: the table names them.
+    show(app, data, _is_railless, Output(ids.ROOFLINE_DETAILS, "open"))
 
 
-def _register_view(app: Dash) -> None:
+def _register_view(app: Dash, data: LadderData) -> None:
     fields = list(CONTROLS)
-    properties = ["data" if component == ids.THEME else "value" for component in CONTROLS.values()]
-    controls = list(zip(CONTROLS.values(), properties, strict=True))
 
     @app.callback(
-        [Output(ids.URL, "search"), *(Output(*control) for control in controls)],
+        [Output(ids.URL, "search"), *(Output(*control) for control in CONTROLS.values())],
         [
             Input(ids.URL, "search"),
-            *(Input(*control) for control in controls),
+            Input(ids.VERSION, "data"),
+            *(Input(*control) for control in CONTROLS.values()),
             *(Input(graph_id, "clickData") for graph_id in GRAPHS),
         ],
     )
-    def keep_view(search: str | None, *values: Any) -> list[Any]:
+    def keep_view(search: Any, _: Any, *values: Any) -> list[Any]:
         chosen = dict(zip(fields, values[: len(fields)], strict=True))
         clicks = dict(zip(GRAPHS, values[len(fields) :], strict=True))
-        view = reconcile(ctx.triggered_id, search, chosen, clicks)
-        return [view.search(), *(getattr(view, name) for name in fields)]
+        view = reconcile(ctx.triggered_id, search, chosen, clicks, data.find)
+        address = no_update if opens(ctx.triggered_id, chosen) else view.search()
+        return [address, *(getattr(view, name) for name in fields)]
 
 
-def _register_choices(app: Dash, data: LadderData) -> None:
+def _register_watch(app: Dash, data: LadderData) -> None:
     @app.callback(Output(ids.VERSION, "data"), Input(ids.WATCH, "n_intervals"), State(ids.VERSION, "data"))
-    def watch(_: int | None, shown: str | None) -> Any:
+    def watch(_: Any, shown: Any) -> Any:
         version = data.version()
         return no_update if version == shown else version
 
+
+def _register_choices(app: Dash, data: LadderData, list_command: str) -> None:
     @app.callback(
         Output(ids.PROBLEM, "options"),
         Output(ids.DEVICE, "options"),
         Output(ids.NOTICES, "children"),
-        *_SHOWN,
+        Input(ids.VERSION, "data"),
+        Input(*CONTROLS["problem"]),
+        Input(*CONTROLS["device"]),
     )
     def offer(_: Any, problem: Any, device: Any) -> tuple[list[Any], list[Any], list[html.P]]:
         try:
             overview = data.overview()
         except NcuLabError as error:
             return [], [], [html.P(error.message)]
-        ladder = _ladder(data, problem, device)
-        sizes = [(key, found.label) for key, found in overview.problems.items()]
-        names = [(name, name) for name in overview.devices]
+        view = read_view({"problem": problem, "device": device})
+        ladder = data.find(view.problem, view.device)
+        notices = [*overview.notices, *(ladder.warnings if ladder else ())]
+        lines = [as_called(words.others_line(overview.others, list_command)), *(notice.message for notice in notices)]
         return (
-            choices(sizes, problem_key(ladder.problem) if ladder else None),
-            choices(names, ladder.device.name if ladder and ladder.device else None),
-            [html.P(notice.message) for notice in overview.notices],
+            choices([(key, one.label) for key, one in overview.problems.items()], problem, overview.newest_problem),
+            choices([(name, name) for name in overview.devices], device, overview.newest_device),
+            [html.P(line) for line in dict.fromkeys(lines) if line],
         )
-
-    @app.callback(
-        Output(ids.STAGE, "options"),
-        Output(ids.MATRIX_ROWS, "style"),
-        *_SHOWN,
-        Input(ids.SORT, "value"),
-        Input(ids.SCREEN, "data"),
-    )
-    def offer_stages(
-        _: Any, problem: Any, device: Any, sort: str, screen: Screen | None
-    ) -> tuple[list[dict[str, Any]], Any]:
-        ladder = _ladder(data, problem, device)
-        if ladder is None or screen is None:
-            return [], no_update
-        top = matrix.PANEL_TOP_PX if is_narrow(screen) else matrix.TOP_PX
-        style = {
-            "--row": f"{ROW_PX}px", "top": f"{top}px", "width": f"{matrix.names_px(place_rows(ladder))}px"
-        }  # fmt: skip
-        return stage_options(ladder, sort), style
-
-
-def _register_figures(app: Dash, data: LadderData) -> None:
-    @app.callback(
-        Output(ids.MATRIX, "figure"),
-        *_SHOWN,
-        Input(ids.STAGE, "value"),
-        Input(ids.SORT, "value"),
-        Input(ids.SCALE, "value"),
-        Input(ids.PANEL, "value"),
-        Input(ids.THEME, "data"),
-        Input(ids.SCREEN, "data"),
-    )
-    def draw_matrix(
-        _: Any,
-        problem: Any,
-        device: Any,
-        stage: str | None,
-        sort: Any,
-        scale: Any,
-        panel: Any,
-        chosen: Any,
-        screen: Screen | None,
-    ) -> Any:
-        ladder = _ladder(data, problem, device)
-        if ladder is None or screen is None:
-            return no_update
-        theme, width = theme_of(chosen, screen), matrix_width(screen)
-        if is_narrow(screen):
-            return matrix.ladder_panel(ladder, theme, width, panel, selected=stage, sort=sort, scale=scale)
-        return matrix.ladder_matrix(ladder, theme, width, selected=stage, sort=sort, scale=scale)
-
-    @app.callback(
-        Output(ids.ROOFLINE, "figure"),
-        *_SHOWN,
-        Input(ids.STAGE, "value"),
-        Input(ids.LEVEL, "value"),
-        Input(ids.THEME, "data"),
-        Input(ids.SCREEN, "data"),
-    )
-    def draw_roofline(
-        _: Any, problem: Any, device: Any, stage: str | None, level: Any, chosen: Any, screen: Screen | None
-    ) -> Any:
-        ladder = _ladder(data, problem, device)
-        if ladder is None or screen is None:
-            return no_update
-        return roofline.roofline(ladder, theme_of(chosen, screen), column_width(screen), level, selected=stage)
-
-    @app.callback(
-        Output(ids.SPEED, "figure"),
-        *_SHOWN,
-        Input(ids.STAGE, "value"),
-        Input(ids.THEME, "data"),
-        Input(ids.SCREEN, "data"),
-    )
-    def draw_speed(_: Any, problem: Any, device: Any, stage: str | None, chosen: Any, screen: Screen | None) -> Any:
-        ladder = _ladder(data, problem, device)
-        if ladder is None or screen is None:
-            return no_update
-        return speed.speed_bars(ladder, theme_of(chosen, screen), column_width(screen), selected=stage)
-
-
-def _register_narrow(app: Dash) -> None:
-    @app.callback(Output(ids.ROOFLINE_DETAILS, "open"), Input(ids.SCREEN, "data"))
-    def open_table(screen: Screen | None) -> bool:
-        # Without its rail the figure has numbers only: the table names them.
-        return screen is not None and column_width(screen) < roofline.RAIL_FROM_PX
 
 
 def _register_words(app: Dash, data: LadderData) -> None:
@@ -296,11 +222,14 @@ def _register_words(app: Dash, data: LadderData) -> None:
         Output(ids.HEADING, "children"),
         Output(ids.LEAD, "children"),
         Output(ids.SPEED_TITLE, "children"),
-        *_SHOWN,
+        Input(ids.VERSION, "data"),
+        Input(*CONTROLS["problem"]),
+        Input(*CONTROLS["device"]),
     )
     def write_page(_: Any, problem: Any, device: Any) -> tuple[Any, ...]:
+        view = read_view({"problem": problem, "device": device})
         try:
-            ladder = data.ladder(problem, device)
+            ladder = data.ladder(view.problem, view.device)
         except NcuLabError as error:
             return "is-empty", empty_state(error, _any_runs(data)), [], "Ladder", "", ""
         context = [
@@ -312,49 +241,6 @@ def _register_words(app: Dash, data: LadderData) -> None:
         return "", None, context, unbroken(heading), unbroken(lead), unbroken(speed_title)
 
 
-def _register_card_words(app: Dash, data: LadderData) -> None:
-    @app.callback(
-        Output(ids.MATRIX_TITLE, "children"),
-        Output(ids.MATRIX_NOTE, "children"),
-        Output(ids.MATRIX_LEGEND, "children"),
-        Output(ids.MATRIX_FOOT, "children"),
-        Output(ids.MATRIX_TABLE, "children"),
-        *_SHOWN,
-        Input(ids.SORT, "value"),
-        Input(ids.SCALE, "value"),
-        Input(ids.PANEL, "value"),
-        Input(ids.THEME, "data"),
-        Input(ids.SCREEN, "data"),
-    )
-    def write_matrix(
-        _: Any, problem: Any, device: Any, sort: Any, scale: Any, panel: Any, chosen: Any, screen: Screen | None
-    ) -> Any:
-        ladder = _ladder(data, problem, device)
-        if ladder is None or screen is None:
-            return [no_update] * 5
-        legend = stall_legend(legend_reasons(ladder), theme_of(chosen, screen))
-        title, note = headlines.matrix_headline(ladder), _ORDER_NOTES[sort]
-        if is_narrow(screen):
-            title, note = matrix.PANELS[panel].title, matrix.panel_note(panel, scale)
-            legend = legend if panel == "stalls" else []
-        foot = [html.P(unbroken(words.MATRIX_FOOT)), *(html.P(line) for line in headlines.not_collected(ladder))]
-        return unbroken(title), note, legend, foot, table(*words.matrix_table(ladder))
-
-    @app.callback(
-        Output(ids.ROOFLINE_TITLE, "children"),
-        Output(ids.ROOFLINE_FOOT, "children"),
-        Output(ids.ROOFLINE_TABLE, "children"),
-        *_SHOWN,
-        Input(ids.LEVEL, "value"),
-    )
-    def write_roofline(_: Any, problem: Any, device: Any, level: Any) -> Any:
-        ladder = _ladder(data, problem, device)
-        if ladder is None:
-            return [no_update] * 3
-        title, foot = headlines.roofline_headline(ladder, level), words.roofline_foot(ladder, level)
-        return unbroken(title), unbroken(foot), table(*words.roofline_table(ladder, level))
-
-
 def _any_runs(data: LadderData) -> bool:
     try:
         return bool(data.overview().problems)
@@ -363,9 +249,49 @@ def _any_runs(data: LadderData) -> bool:
         return False
 
 
-def _ladder(data: LadderData, problem: str | None, device: str | None) -> Ladder | None:
-    """Return the ladder, None when there is none: then the page's words say why."""
-    try:
-        return data.ladder(problem, device)
-    except NcuLabError:
-        return None
+def draw_matrix(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
+    """Draw the matrix, on a narrow page one panel of it."""
+    theme, width = theme_of(view.theme, screen), matrix_width(screen)
+    options: dict[str, Any] = {"selected": view.stage, "sort": view.sort, "scale": view.scale}
+    if is_narrow(screen):
+        return matrix.ladder_panel(ladder, theme, width, view.panel, **options)
+    return matrix.ladder_matrix(ladder, theme, width, **options)
+
+
+def draw_roofline(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
+    """Draw the roofline of the chosen level."""
+    width = column_width(screen)
+    return roofline.roofline(ladder, theme_of(view.theme, screen), width, view.level, selected=view.stage)
+
+
+def draw_speed(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
+    """Draw the speeds."""
+    return speed.speed_bars(ladder, theme_of(view.theme, screen), column_width(screen), selected=view.stage)
+
+
+def offer_stages(ladder: Ladder, view: View, screen: Screen) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the focusable rows of the matrix, and the style that lays them over it."""
+    top = matrix.PANEL_TOP_PX if is_narrow(screen) else matrix.TOP_PX
+    width = matrix.names_px(place_rows(ladder))
+    return stage_options(ladder, view.sort), {"--row": f"{ROW_PX}px", "top": f"{top}px", "width": f"{width}px"}
+
+
+def write_matrix(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
+    """Return the matrix's title, note, legend, foot and table."""
+    legend = stall_legend(legend_reasons(ladder), theme_of(view.theme, screen))
+    title, note = headlines.matrix_headline(ladder), _ORDER_NOTES[view.sort]
+    if is_narrow(screen):
+        title, note = matrix.PANELS[view.panel].title, matrix.panel_note(view.panel, view.scale)
+        legend = legend if view.panel == "stalls" else []
+    foot = [html.P(unbroken(words.MATRIX_FOOT)), *(html.P(line) for line in headlines.not_collected(ladder))]
+    return unbroken(title), note, legend, foot, table(*words.matrix_table(ladder))
+
+
+def write_roofline(ladder: Ladder, view: View, _: Screen) -> tuple[Any, ...]:
+    """Return the roofline's title, foot and table."""
+    title, foot = headlines.roofline_headline(ladder, view.level), words.roofline_foot(ladder, view.level)
+    return unbroken(title), unbroken(foot), table(*words.roofline_table(ladder, view.level))
+
+
+def _is_railless(_: Ladder, __: View, screen: Screen) -> bool:
+    return column_width(screen) < roofline.RAIL_FROM_PX

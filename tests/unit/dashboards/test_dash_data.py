@@ -46,6 +46,18 @@ def test_problems_and_devices_are_offered_smallest_problem_first(store):
     overview = LadderData(store).overview()
     assert list(overview.problems) == ["512x256x64", "1024"]
     assert overview.devices == ("NVIDIA A100", "NVIDIA H200")
+    assert (overview.newest_problem, overview.newest_device) == ("512x256x64", "NVIDIA A100")
+    assert overview.others == 0
+
+
+def test_runs_that_no_ladder_shows_are_counted(store):
+    foreign = {"problem": None, "run_id": "20261130T011207-program-4f2c9ab-91c5"}
+    failed = {"status": "profile_failed", "run_id": "20261130T011207-2d-4f2c9ab-91c6"}
+    for run in (golden_run([], **foreign), golden_run(["2d"], **failed)):
+        Store(store).write(run)
+    overview = LadderData(store).overview()
+    assert overview.others == 2
+    assert overview.newest_problem == "1024"
 
 
 def test_a_device_is_never_mixed_with_another(store):
@@ -61,6 +73,7 @@ def test_an_unknown_problem_is_an_error_that_names_those_there_are(store):
         LadderData(store).ladder("4096", None)
     assert "4096" in raised.value.message
     assert "1024" in raised.value.hint
+    assert LadderData(store).find("4096", None) is None
 
 
 def test_an_empty_or_missing_folder_has_no_ladder_but_a_version(tmp_path):
@@ -68,6 +81,7 @@ def test_an_empty_or_missing_folder_has_no_ladder_but_a_version(tmp_path):
         data = LadderData(folder)
         assert data.version()
         assert data.overview().problems == {}
+        assert data.overview().newest_problem is None
         with pytest.raises(InputError):
             data.ladder(None, None)
 

@@ -4,8 +4,10 @@ import re
 import socket
 
 import pytest
+from golden_runs import golden_run
 
 from ncu_lab.errors import EnvironmentLacksError, Exit, UsageError
+from ncu_lab.store import Store
 from ncu_lab_dash.app import create_app
 from ncu_lab_dash.server import DEFAULT_PORT, address_of, is_loopback, take_port
 
@@ -53,6 +55,69 @@ def test_a_foreign_host_header_is_refused_unless_any_host_is_served(tmp_path):
     assert client.get("/", headers={"Host": "[::1]:8050"}).status_code == 200
     open_client = create_app(tmp_path, any_host=True).server.test_client()
     assert open_client.get("/", headers={"Host": "gpu-box:8050"}).status_code == 200
+
+
+def test_an_address_of_no_page_is_not_found_and_leads_home(tmp_path):
+    client = create_app(tmp_path).server.test_client()
+    for path in ("/nope", "/a/b", "/_dash-update-component"):
+        answer = client.get(path)
+        assert answer.status_code == 404
+        assert '<a href="/">' in answer.text
+    assert client.get("/_dash-layout").status_code == 200
+    assert client.get("/assets/page.css").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{", "{}", "[]", "null",
+        '{"output": "url.search"}', '{"output": ["a"]}', '{"output": "version.data", "inputs": 3}',
+        '{"output": "matrix.figure", "inputs": [{"id": "version", "property": "data"}]}', "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_malformed_call_is_refused_without_a_traceback(tmp_path, body, caplog):
+    client = create_app(tmp_path).server.test_client()
+    answer = client.post("/_dash-update-component", data=body, content_type="application/json")
+    assert answer.status_code == 400
+    assert caplog.records == []
+
+
+def test_values_no_browser_sends_are_taken_as_none(tmp_path, caplog):
+    Store(tmp_path).write(golden_run(["naive", "2d", "cublas-fp32"]))
+    app = create_app(tmp_path)
+    names = [name for name, one in app.callback_map.items() if "callback" in one]
+    assert len(names) > 8
+    for name in names:
+        wired = app.callback_map[name]
+        outputs = [dict(zip(("id", "property"), one.split("."), strict=True)) for one in name.strip(".").split("...")]
+        for value in (None, 3, "nope", [[1]], {"width": "wide"}, {"width": -1}, {"points": [3]}):
+            body = {
+                "output": name,
+                "outputs": outputs if name.startswith("..") else outputs[0],
+                "inputs": [{**one, "value": value} for one in wired["inputs"]],
+                "state": [{**one, "value": value} for one in wired["state"]],
+                "changedPropIds": ["{id}.{property}".format(**wired["inputs"][-1])],
+            }
+            answer = app.server.test_client().post("/_dash-update-component", json=body)
+            assert answer.status_code in (200, 204), (name, value, answer.text)
+    assert caplog.records == []
+
+
+def test_an_error_of_our_own_keeps_its_traceback(tmp_path, monkeypatch, caplog):
+    def fail(self):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("ncu_lab_dash.data.LadderData.version", fail)
+    body = {
+        "output": "version.data",
+        "outputs": {"id": "version", "property": "data"},
+        "inputs": [{"id": "watch", "property": "n_intervals", "value": 0}],
+        "state": [{"id": "version", "property": "data", "value": None}],
+        "changedPropIds": [],
+    }
+    answer = create_app(tmp_path).server.test_client().post("/_dash-update-component", json=body)
+    assert answer.status_code == 500
+    assert "a bug" in caplog.text
 
 
 def test_the_page_loads_nothing_from_elsewhere(tmp_path):

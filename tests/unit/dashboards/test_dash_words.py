@@ -61,8 +61,18 @@ def test_focusable_rows_follow_the_figure_with_the_gap_before_the_references():
     assert len(options) == 14
 
 
-def test_one_choice_is_no_choice_and_the_shown_one_is_marked():
-    assert choices([("1024", "1024³")], "1024") == []
-    first, second = choices([("1024", "1024³"), ("4096", "4096³")], "4096")
-    assert first == {"label": "1024³", "value": "1024"}
-    assert second["label"].className == "is-shown"
+def test_what_is_shown_and_alone_is_no_choice_and_the_newest_is_marked():
+    assert choices([("1024", "1024³")], "1024", "1024") == []
+    assert choices([("1024", "1024³")], "4096", "1024") == [{"label": "1024³, newest", "value": "1024"}]
+    assert choices([("1024", "1024³"), ("4096", "4096³")], "1024", "4096") == [
+        {"label": "1024³", "value": "1024"},
+        {"label": "4096³, newest", "value": "4096"},
+    ]
+
+
+def test_runs_that_no_ladder_shows_are_counted_with_what_lists_them():
+    assert words.others_line(0, "ncu-lab runs") == ""
+    assert words.others_line(1, "ncu-lab runs --example") == (
+        "Not on this page: 1 run that is imported, failed or of another program. See ncu-lab runs --example"
+    )
+    assert "3 runs that are imported" in words.others_line(3, "ncu-lab runs")

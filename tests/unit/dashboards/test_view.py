@@ -1,10 +1,15 @@
 """The page's address: a link restores the view, whatever else stands in it is ignored."""
 
+from dataclasses import replace
+
+import builders
 import pytest
 
+from ncu_lab.model import Device
 from ncu_lab_dash import ids
-from ncu_lab_dash.reconcile import clicked_stage, reconcile
-from ncu_lab_dash.view import View, read_search
+from ncu_lab_dash.reconcile import clicked_stage, opens, reconcile
+from ncu_lab_dash.screen import Screen, read_screen
+from ncu_lab_dash.view import View, read_search, read_view
 
 DEFAULT = {
     "problem": None, "device": None, "stage": None, "level": "l1", "sort": "ladder", "scale": "share",
@@ -35,26 +40,71 @@ def test_unknown_values_fall_back_and_unknown_keys_are_ignored():
     assert view == View(stage="2d")
 
 
+def nothing(problem, device):
+    """No ladder is found."""
+
+
+def found(problem, device):
+    """Ladders of 1024³ on two GPUs, the A100's the newest; of 512³ on the A100 alone."""
+    name = device or "NVIDIA A100"
+    known = {"NVIDIA A100": ("1024", "512"), "NVIDIA H200": ("1024",)}
+    if (problem or "1024") not in known.get(name, ()):
+        return None
+    return replace(builders.ladder(), device=Device(name))
+
+
 def test_the_address_wins_when_the_page_opens_or_back_is_pressed():
     for trigger in (None, ids.URL):
-        view = reconcile(trigger, "?stage=1d", {**DEFAULT, "stage": "2d"}, {})
-        assert view.stage == "1d"
+        view = reconcile(trigger, "?stage=1d", {**DEFAULT, "stage": "2d"}, {}, nothing)
+        assert view == View(stage="1d")
+
+
+def test_what_the_address_leaves_open_is_settled_once():
+    opened = reconcile(None, "", DEFAULT, {}, found)
+    assert opened == View(problem="1024", device="NVIDIA A100")
+    assert reconcile(None, "?device=NVIDIA+H200", DEFAULT, {}, found).problem == "1024"
+    assert reconcile(None, "?problem=4096", DEFAULT, {}, found) == View(problem="4096")
+
+
+def test_a_run_that_lands_changes_no_view_but_fills_an_empty_page():
+    shown = {**DEFAULT, "problem": "512", "device": "NVIDIA A100"}
+    assert not opens(ids.VERSION, shown)
+    assert reconcile(ids.VERSION, "", shown, {}, found) == View(problem="512", device="NVIDIA A100")
+    assert opens(ids.VERSION, DEFAULT)
+    view = reconcile(ids.VERSION, "?level=l2", DEFAULT, {}, found)
+    assert view == View(problem="1024", device="NVIDIA A100", level="l2")
+
+
+def test_a_problem_that_the_device_has_no_runs_of_changes_the_device_and_the_other_way_round():
+    on_h200 = {**DEFAULT, "problem": "512", "device": "NVIDIA H200"}
+    assert reconcile(ids.PROBLEM, "", on_h200, {}, found).device == "NVIDIA A100"
+    assert reconcile(ids.DEVICE, "", on_h200, {}, found).problem == "1024"
+    both = {**on_h200, "problem": "1024"}
+    assert reconcile(ids.PROBLEM, "", both, {}, found).device == "NVIDIA H200"
 
 
 def test_a_control_wins_over_the_address():
-    view = reconcile(ids.LEVEL, "?level=l2&stage=1d", {**DEFAULT, "level": "dram", "stage": "1d"}, {})
+    view = reconcile(ids.LEVEL, "?level=l2&stage=1d", {**DEFAULT, "level": "dram", "stage": "1d"}, {}, found)
     assert view == View(level="dram", stage="1d")
 
 
 def test_a_click_selects_the_stage_and_keeps_the_rest():
     click = {"points": [{"customdata": "2d"}]}
-    view = reconcile(ids.MATRIX, "", {**DEFAULT, "level": "l2"}, {ids.MATRIX: click, ids.SPEED: None})
+    view = reconcile(ids.MATRIX, "", {**DEFAULT, "level": "l2"}, {ids.MATRIX: click, ids.SPEED: None}, found)
     assert view == View(level="l2", stage="2d")
 
 
 def test_a_click_beside_any_stage_changes_nothing():
     controls = {**DEFAULT, "stage": "1d"}
-    for click in (None, {}, {"points": []}, {"points": [{}]}, {"points": [{"customdata": 3}]}):
+    for click in (None, 3, [], {}, {"points": 1}, {"points": []}, {"points": [{}]}, {"points": [{"customdata": 3}]}):
         assert clicked_stage(click) is None
-        assert reconcile(ids.MATRIX, "", controls, {ids.MATRIX: click}).stage == "1d"
+        assert reconcile(ids.MATRIX, "", controls, {ids.MATRIX: click}, found).stage == "1d"
     assert clicked_stage({"points": [{"customdata": ["2d"]}]}) == "2d"
+
+
+def test_values_of_a_wrong_kind_are_as_if_not_given():
+    assert read_view({"problem": [1], "device": {}, "stage": "", "level": ["l2"], "sort": 3}) == View()
+    for told in (None, 3, {}, {"width": "wide"}, {"width": -1}, {"width": float("nan")}):
+        assert read_screen(told) is None
+    assert read_screen({"width": 1440.5, "dark": True}) == Screen(1440, dark=True)
+    assert read_screen({"width": float("inf")}) == Screen(2200)
