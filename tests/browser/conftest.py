@@ -48,16 +48,19 @@ def _serving(store: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int, int], webdriver.Chrome]]:
-    """Return a function that opens a browser of a size with a new, empty profile."""
+    """Return a function that opens a browser of a size with a new, empty profile; it writes nothing to the home."""
     opened: list[webdriver.Chrome] = []
 
     def start(width: int, height: int) -> webdriver.Chrome:
         options = webdriver.ChromeOptions()
         options.binary_location = which("chromium") or ""
-        for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        home = str(tmp_path_factory.mktemp("chromium"))
+        for flag in (*FLAGS, f"--user-data-dir={home}/profile"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        browser = webdriver.Chrome(options=options, service=Service(which("chromedriver")))
+        homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"), home)
+        service = Service(which("chromedriver"), env={**os.environ, **homes})
+        browser = webdriver.Chrome(options=options, service=service)
         opened.append(browser)
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
