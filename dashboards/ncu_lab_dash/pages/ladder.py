@@ -179,7 +179,9 @@ def _register_view(app: Dash, data: LadderData) -> None:
         clicks = dict(zip(GRAPHS, values[len(fields) :], strict=True))
         view = reconcile(ctx.triggered_id, search, chosen, clicks, data.find)
         address = no_update if opens(ctx.triggered_id, chosen) else view.search()
-        return [address, *(getattr(view, name) for name in fields)]
+        # What hangs on a control that is written is drawn again, even where nothing changed.
+        settled = ((getattr(view, name), chosen[name]) for name in fields)
+        return [address, *(no_update if new == old else new for new, old in settled)]
 
 
 def _register_watch(app: Dash, data: LadderData) -> None:
