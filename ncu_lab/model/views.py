@@ -1,0 +1,166 @@
+"""What analysis makes of runs, for terminals and pages to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ncu_lab.metrics import Reading
+from ncu_lab.model.runs import Device, Environment, Notice, Run
+from ncu_lab.model.stages import Problem, Stage, StageBuild
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSummary:
+    """What one profiled launch shows: the catalogue's quantities and where its warps waited.
+
+    Attributes:
+        launch: Row of the launches table.
+        stage: Stage id; None for foreign kernels.
+        kernel: Demangled name.
+        function: Short name.
+        grid: Blocks (x, y, z).
+        block: Threads of a block (x, y, z).
+        workload: ``kernel``, ``graph``, ``range``, ``cmdlist``.
+        nvtx: NVTX range paths.
+        readings: Catalogue key -> reading, in catalogue order.
+        role: ``main`` or ``auxiliary``.
+        stall_cycles: Reason -> warp-cycles per issued instruction, in stacking order.
+        occupancy_limits: Resource -> blocks an SM can hold by it; empty when not collected.
+        stall_samples: Reason -> samples of warps that waited for it; empty where ``stall_cycles`` tell, or neither.
+    """
+
+    launch: int
+    stage: str | None
+    kernel: str
+    function: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    workload: str
+    nvtx: tuple[str, ...]
+    role: str
+    readings: Mapping[str, Reading]
+    stall_cycles: Mapping[str, float]
+    occupancy_limits: Mapping[str, float] = field(default_factory=dict)
+    stall_samples: Mapping[str, float] = field(default_factory=dict)
+
+    def value(self, key: str) -> float | None:
+        """Return the value of a catalogue key, None when it was not collected or is undefined."""
+        return self.readings[key].value
+
+    @property
+    def stalls(self) -> dict[str, float]:
+        """Reason -> share of warp-cycles (0 to 1), in stacking order, counted or sampled; empty when not collected."""
+        parts = self.stall_cycles or self.stall_samples
+        total = sum(parts.values())
+        return {reason: part / total for reason, part in parts.items()} if total else {}
+
+    @property
+    def stalls_from(self) -> Literal["counters", "samples"] | None:
+        """What the shares of stalls are from: counters of every warp, samples of some, or None without either."""
+        return "counters" if self.stall_cycles else "samples" if self.stall_samples else None
+
+    @property
+    def limited_by(self) -> tuple[str, ...]:
+        """The resources that allow the fewest blocks; several when they tie, none when not collected."""
+        least = min(self.occupancy_limits.values(), default=None)
+        return tuple(resource for resource, blocks in self.occupancy_limits.items() if blocks == least)
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """One roof of a roofline: a bandwidth or a compute peak, from the report itself.
+
+    ``level`` is ``l1``, ``l2``, ``dram`` (``per_second`` in byte/s) or ``fp32`` (``per_second`` in FLOP/s).
+    """
+
+    level: str
+    label: str
+    per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class RooflinePoint:
+    """Where one stage stands against one level: ``share_of_roof`` is 0 to 1, of the lower of the two roofs there."""
+
+    stage: str
+    level: str
+    intensity: float
+    flop_per_s: float
+    share_of_roof: float
+
+
+@dataclass(frozen=True, slots=True)
+class LadderRow:
+    """One stage of the ladder with its measurements.
+
+    Attributes:
+        stage: The registered stage.
+        run: Id of the run it comes from.
+        problem: The problem it really computed.
+        samples_ns: Unprofiled samples that count (see :mod:`ncu_lab.analyze.timings`); empty when it was not timed.
+        median_ns: Median of the samples, or the profiler's duration when there are none; None when neither exists.
+        spread_ns: Half the interquartile range of the samples; None below four.
+        time_source: ``timings``, ``profiler`` or ``none``: profiled and unprofiled times are never mixed in silence.
+        flop_per_s: 2·m·n·k over the median.
+        share_of_reference: Its FLOP/s over those of its reference by the same source; 0 to 1, None without one.
+        step: Predecessor's median over its own (above 1: faster), same source and same work; None for the first.
+        summary: Counters of the main kernel; None when it was not profiled.
+        load_sectors_ideal: Sectors per global load request at full coalescing for the access widths it uses.
+        store_sectors_ideal: Likewise for stores.
+        build: What its compilation gave; None for references and imported reports.
+    """
+
+    stage: Stage
+    run: str
+    problem: Problem
+    samples_ns: tuple[float, ...]
+    median_ns: float | None
+    time_source: Literal["timings", "profiler", "none"]
+    flop_per_s: float | None
+    share_of_reference: float | None
+    step: float | None
+    summary: LaunchSummary | None
+    spread_ns: float | None = None
+    load_sectors_ideal: float | None = None
+    store_sectors_ideal: float | None = None
+    build: StageBuild | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The stage-to-stage view of one or more runs of one problem on one device.
+
+    ``rows`` and ``references`` are in registry order; ``roofs`` and ``points`` come from the reports themselves;
+    ``omitted`` says which launches are not shown and why.
+    """
+
+    device: Device | None
+    environment: Environment
+    problem: Problem
+    rows: tuple[LadderRow, ...]
+    references: tuple[LadderRow, ...]
+    roofs: tuple[Roof, ...] = ()
+    points: tuple[RooflinePoint, ...] = ()
+    omitted: tuple[Notice, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunView:
+    """All that one run shows: its launches by the catalogue, their rooflines, and its place on the ladder.
+
+    Attributes:
+        run: The run itself.
+        summaries: One per launch, in launch order.
+        roofs: Launch -> the roofs it ran under.
+        points: Launch -> where it stands; empty for launches without FP32 work.
+        rows: Stage id -> its row of the ladder of this run alone; empty for foreign programs.
+    """
+
+    run: Run
+    summaries: tuple[LaunchSummary, ...]
+    roofs: Mapping[int, tuple[Roof, ...]]
+    points: Mapping[int, tuple[RooflinePoint, ...]]
+    rows: Mapping[str, LadderRow]
