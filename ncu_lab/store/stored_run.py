@@ -121,7 +121,7 @@ def _read_checked(folder: Path, meta: RunMeta, name: str) -> bytes:
     try:
         data = (folder / name).read_bytes()
     except OSError as error:
-        raise _corrupt(folder, f"{name}: {error.strerror}") from error
+        raise _unreadable(folder, name, error) from error
     if hashlib.sha256(data).hexdigest() != meta.checksums.get(name):
         raise _corrupt(folder, f"{name} does not match its checksum")
     return data
@@ -131,7 +131,7 @@ def _read_json(file: Path, folder: Path) -> Json:
     try:
         data = _parse(file.read_bytes())
     except OSError as error:
-        raise _corrupt(folder, f"{file.name}: {error.strerror}") from error
+        raise _unreadable(folder, file.name, error) from error
     except ValueError as error:
         raise _corrupt(folder, f"{file.name} is not JSON ({error})") from error
     if not isinstance(data, dict):
@@ -144,6 +144,13 @@ def _parse(data: bytes) -> Any:
         return json.loads(data)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _unreadable(folder: Path, name: str, error: OSError) -> InputError:
+    """Tell what kept a file from being read; a file without permission is whole, and must not be deleted for it."""
+    if isinstance(error, PermissionError):
+        return InputError(f"run {folder.name} cannot be read: {name}: permission denied", f"Allow reading {folder}.")
+    return _corrupt(folder, f"{name}: {error.strerror}")
 
 
 def _corrupt(folder: Path, what: str) -> InputError:
