@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 
 from ncu_lab.errors import InputError, NcuLabError
-from ncu_lab.model import Ladder, Notice, Problem, RunMeta
+from ncu_lab.model import CORRUPT_RUN, Ladder, Notice, Problem, RunMeta
 from ncu_lab.workflows import climbing, reading
 
 ReadLadder = Callable[..., Ladder]
@@ -104,6 +104,16 @@ class LadderData:
             return self.ladder(problem, device)
         except NcuLabError:
             return None
+
+    def notices(self, problem: str | None, device: str | None) -> list[Notice]:
+        """Return what to tell beside a ladder: what could not be read, and what weakens it.
+
+        Whatever ladder is shown, a run that was passed over when the page chose what to open with is told: it may be
+        the newest, and of another problem than the one that took its place.
+        """
+        first, shown = self.find(None, None), self.find(problem, device)
+        passed = [notice for notice in (first.warnings if first else ()) if notice.code == CORRUPT_RUN]
+        return [*self.overview().notices, *passed, *(shown.warnings if shown else ())]
 
     def _fresh_overview(self) -> Overview:
         version = self.version()

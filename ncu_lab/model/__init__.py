@@ -10,6 +10,7 @@ from ncu_lab.model.progress import (
     silent,
 )
 from ncu_lab.model.runs import (
+    CORRUPT_RUN,
     LOSSES,
     SCHEMA,
     Device,
@@ -53,6 +54,7 @@ from ncu_lab.model.views import (
 )
 
 __all__ = [
+    "CORRUPT_RUN",
     "DTYPE_BYTES",
     "INSTANCE_COLUMNS",
     "LAUNCH_COLUMNS",

@@ -94,6 +94,9 @@ class Notice:
     message: str
 
 
+CORRUPT_RUN = "corrupt_run"
+"""Code of the notice that a run was passed over, since it cannot be read."""
+
 LOSSES = frozenset({"damaged", "lost_results", "lost_metrics", "csv_cut_row"})
 """Codes of notices that tell what a file should hold, and lost."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, UsageError
-from ncu_lab.model import SCHEMA, Json, Notice, Run, RunMeta
+from ncu_lab.model import CORRUPT_RUN, SCHEMA, Json, Notice, Run, RunMeta
 from ncu_lab.store.encoding import encode
 from ncu_lab.store.stored_run import BUILDS, CHECKS, META, REPORT, TABLES, read_directory, read_meta
 
@@ -205,7 +205,7 @@ class Store:
 
 def passed_over(error: NcuLabError) -> Notice:
     """Return the notice that a run which cannot be read is left out."""
-    return Notice("corrupt_run", f"{error.message}; skipped. {error.hint}".strip())
+    return Notice(CORRUPT_RUN, f"{error.message}; skipped. {error.hint}".strip())
 
 
 class RunWriter:

@@ -39,6 +39,8 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     "rules": RULE_COLUMNS,
     "timings": TIMING_COLUMNS,
 }
+_MAGIC = b"PAR1"
+"""What a Parquet file begins and ends with."""
 
 
 class _StoredRun(Run):
@@ -72,7 +74,9 @@ def read_directory(folder: Path) -> Run:
 
 
 def read_meta(folder: Path) -> RunMeta:
-    """Read ``run.json`` of a run directory, and see that the files it names are there.
+    """Read ``run.json`` of a run directory, and see that the files it names are there and its tables not cut.
+
+    Only both ends of a table are looked at, so that a store is listed fast; reading it compares its checksum.
 
     Raises:
         InputError: When the directory is no run, is corrupt, or a newer ncu-lab wrote it.
@@ -93,8 +97,24 @@ def read_meta(folder: Path) -> RunMeta:
         raise _corrupt(folder, f"{META}: {error}") from error
     if lost := [name for name in meta.checksums if name != REPORT and not os.path.isfile(folder / name)]:
         raise _corrupt(folder, f"{', '.join(lost)} missing")
+    for name in meta.checksums:
+        if name.endswith(".parquet"):
+            _check_ends(folder, name)
     assert isinstance(meta, RunMeta)
     return meta
+
+
+def _check_ends(folder: Path, name: str) -> None:
+    """Refuse a table that does not begin and end as Parquet does: one cut short, or of something else."""
+    try:
+        with (folder / name).open("rb") as file:
+            first = file.read(len(_MAGIC))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_MAGIC)))
+            last = file.read()
+    except OSError as error:
+        raise _unreadable(folder, name, error) from error
+    if (first, last) != (_MAGIC, _MAGIC):
+        raise _corrupt(folder, f"{name} is cut or overwritten")
 
 
 def _read_listed(folder: Path, meta: RunMeta, name: str, key: str, kind: Any) -> Any:

@@ -206,8 +206,7 @@ def _register_choices(app: Dash, data: LadderData, list_command: str) -> None:
         except NcuLabError as error:
             return [], [], [html.P(error.message)]
         view = read_view({"problem": problem, "device": device})
-        ladder = data.find(view.problem, view.device)
-        notices = [*overview.notices, *(ladder.warnings if ladder else ())]
+        notices = data.notices(view.problem, view.device)
         lines = [as_called(words.others_line(overview.others, list_command)), *(notice.message for notice in notices)]
         return (
             choices([(key, one.label) for key, one in overview.problems.items()], problem, overview.newest_problem),

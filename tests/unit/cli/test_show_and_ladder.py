@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 from dataclasses import replace
 
@@ -86,18 +87,25 @@ def test_what_ncu_said_when_a_run_was_made_is_not_repeated(tmp_path, capsys):
     assert len(document["warnings"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda whole: whole[:100], "metrics.parquet is cut or overwritten"),  # seen when the store is listed
+        (lambda whole: whole[:50] + b"?" + whole[51:], "metrics.parquet does not match its checksum"),  # when read
+    ],
+)
 @pytest.mark.parametrize("arguments", [["show"], ["show", "stage:2d"], ["ladder"]])
-def test_a_corrupt_newest_run_is_named_and_the_rest_shown(arguments, tmp_path):
+def test_a_corrupt_newest_run_is_named_and_the_rest_shown(arguments, damage, says, tmp_path):
     Store(tmp_path).write(golden_run(run_id=RUN))
     newest = "20261201T000000-ladder-4f2c9ab-0001"
     folder = Store(tmp_path).write(golden_run(run_id=newest, created="2026-12-01T00:00:00+00:00"))
-    (folder / "metrics.parquet").write_bytes((folder / "metrics.parquet").read_bytes()[:100])
+    (folder / "metrics.parquet").write_bytes(damage((folder / "metrics.parquet").read_bytes()))
     result = CliRunner().invoke(app, [*arguments, "--store", str(tmp_path)])
     assert result.exit_code == 0
-    assert result.stderr.startswith(f"warning: run {newest} is corrupt: metrics.parquet does not match its checksum")
+    assert result.stderr.startswith(f"warning: run {newest} is corrupt: {says}")
     assert len(result.stderr.splitlines()) == 1
     assert "1024³" in result.stdout
-    with pytest.raises(InputError, match="does not match its checksum"):
+    with pytest.raises(InputError, match=re.escape(says)):
         run("show", newest, "--store", str(tmp_path))
 
 

@@ -95,6 +95,18 @@ def test_a_corrupt_run_is_named_and_the_rest_still_shown(store):
     assert len(data.ladder(None, None).rows) == 2
 
 
+def test_a_corrupt_newest_run_is_named_beside_the_problem_that_took_its_place(store):
+    folder = Store(store).write(golden_run(["naive", "2d"], problem=Problem(4096, 4096, 4096), **NEWER))
+    whole = (folder / "metrics.parquet").read_bytes()
+    (folder / "metrics.parquet").write_bytes(whole[:50] + b"?" + whole[51:])  # seen only when it is read
+    data = LadderData(store)
+    assert data.ladder(None, None).problem == Problem(1024, 1024, 1024)
+    for problem in (None, "1024"):
+        told = {notice.message for notice in data.notices(problem, None)}
+        assert len(told) == 1
+        assert f"run {NEWER['run_id']} is corrupt: metrics.parquet does not match its checksum" in told.pop()
+
+
 def test_problem_keys_tell_problems_apart():
     problems = [Problem(64, 64, 64), Problem(64, 64, 32), Problem(64, 64, 64, 2.0, 0.0), Problem(64, 64, 64, 1.0, 0.5)]
     assert [problem_key(problem) for problem in problems] == ["64", "64x64x32", "64a2b0", "64a1b0.5"]

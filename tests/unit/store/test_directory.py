@@ -138,7 +138,7 @@ def test_the_files_of_a_run(store: Store, tmp_path: Path) -> None:
 
 def test_instances_are_read_only_when_asked_for(store: Store) -> None:
     folder = store.write(make_run())
-    (folder / "instances.parquet").write_bytes(b"damaged")
+    (folder / "instances.parquet").write_bytes(b"PAR1 damaged PAR1")
     back = store.read(make_run().meta.id)
     assert len(back.metrics) == 2
     with pytest.raises(InputError, match=r"instances\.parquet does not match its checksum"):
@@ -340,7 +340,7 @@ def test_what_lists_of_a_run_hold_is_told_once(checks: str, says: str, store: St
 def test_reading_all_of_a_run_finds_a_corrupt_table(store: Store) -> None:
     folder = store.write(make_run())
     assert len(store.read_whole(folder.name).instances) == 3
-    (folder / "rules.parquet").write_bytes(b"damaged")
+    (folder / "rules.parquet").write_bytes(b"PAR1 damaged PAR1")
     with pytest.raises(InputError, match=r"rules\.parquet does not match its checksum"):
         store.read_whole(folder.name)
 

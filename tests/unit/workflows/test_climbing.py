@@ -83,7 +83,7 @@ def test_a_newest_run_with_a_corrupt_table_is_named_and_skipped(store):
     large = Problem(2048, 2048, 2048)
     other = Device("NVIDIA H100", compute_capability=(9, 0), sm_count=132)
     write(store, NEWEST, created="2026-12-04T00:00:00+00:00", problem=large, device=other)
-    (store / NEWEST / "metrics.parquet").write_bytes(b"cut")
+    (store / NEWEST / "metrics.parquet").write_bytes(b"PAR1 damaged PAR1")
     ladder = climbing.ladder(store)
     assert (ladder.problem.m, ladder.device.name, len(ladder.rows)) == (1024, "NVIDIA H200", 11)
     assert [notice.code for notice in ladder.warnings] == ["corrupt_run"]
@@ -94,7 +94,7 @@ def test_a_newest_run_with_a_corrupt_table_is_named_and_skipped(store):
 
 
 def test_an_older_run_stands_in_for_a_corrupt_one(store):
-    (store / NEW / "instances.parquet").write_bytes(b"cut")
+    (store / NEW / "instances.parquet").write_bytes(b"PAR1 damaged PAR1")
     assert set(runs(climbing.ladder(store)).values()) == {OLD}
 
 

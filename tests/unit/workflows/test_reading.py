@@ -121,7 +121,7 @@ def test_the_stage_that_was_named_is_told(store: Path) -> None:
 
 
 def _break_a_table(store: Path, run_id: str) -> None:
-    (store / run_id / "metrics.parquet").write_bytes(b"cut")
+    (store / run_id / "metrics.parquet").write_bytes(b"PAR1 damaged PAR1")
 
 
 @pytest.mark.parametrize(
