@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import pandas as pd
 
 from ncu_lab.metrics import is_time_line
 from ncu_lab.model import INSTANCE_COLUMNS
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
     from ncu_report import IAction, IMetric
 
 KINDS = ("pc", "index", "time", "name")
@@ -40,6 +40,8 @@ class Words:
 
     def categorical(self, codes: np.ndarray[Any, Any]) -> pd.Categorical:
         """Return codes as a categorical column."""
+        import pandas as pd
+
         return pd.Categorical.from_codes(codes, categories=pd.Index(list(self._codes), dtype=object))
 
 
@@ -47,7 +49,8 @@ class InstanceColumns:
     """Columns of the instances table, grown a metric at a time.
 
     Every instance of one metric has its launch, metric and kind in common, so these are kept once a metric and spread
-    at the end; a position in the code is looked up once a launch, and the instances keep its number.
+    at the end; a position in the code is looked up once a launch, and the instances keep its number. What has grown
+    can be pickled: numpy and pandas are needed for the table only.
     """
 
     def __init__(self) -> None:
@@ -55,14 +58,17 @@ class InstanceColumns:
         self._action: IAction | None = None
         self._heads: list[tuple[int, int, int, int]] = []  # launch, metric, kind, count
         self._metrics, self._labels, self._texts, self._sass, self._files = (Words() for _ in range(5))
-        self._correlations: list[int] = []
-        self._values: list[float] = []
+        self._correlations = array("q")
+        self._values = array("d")
         self._rare: dict[str, dict[int, int]] = {"label": {}, "text": {}}  # row -> code: few instances have one
         self._places: list[tuple[int, int, int]] = [(-1, -1, -1)]  # sass, file, line
         self._place_of_pc: dict[int, int] = {}
-        self._row_places: list[int] = []
+        self._row_places = array("i")
         self._last_pcs: list[int] = []
         self._last_places: list[int] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_action": None}
 
     def start(self, launch: int, action: IAction) -> None:
         """Begin a launch: addresses mean something else from here on."""
@@ -76,16 +82,16 @@ class InstanceColumns:
         start = len(self._values)
         kind, correlations = self._correlate(name, metric, rows, start)
         self._heads.append((self._launch, self._metrics.code(name), kind, count))
-        self._correlations += correlations
-        self._row_places += self._places_of(correlations) if kind == _PC else [0] * count
+        self._correlations.extend(correlations)
+        self._row_places.extend(self._places_of(correlations) if kind == _PC else [0] * count)
         if metric.kind(0) == metric.ValueKind_STRING:
-            self._values += [float("nan")] * count
+            self._values.extend([float("nan")] * count)
             as_string = metric.as_string
             self._rare["text"].update((start + row, self._texts.code(as_string(row))) for row in rows)
             return
         as_double = metric.as_double
         values = [as_double(row) for row in rows]
-        self._values += values if factor == 1.0 else [value * factor for value in values]
+        self._values.extend(values if factor == 1.0 else [value * factor for value in values])
 
     def _correlate(self, name: str, metric: IMetric, rows: range, start: int) -> tuple[int, Sequence[int]]:
         ids = metric.correlation_ids() if metric.has_correlation_ids() else None
@@ -124,16 +130,19 @@ class InstanceColumns:
 
     def table(self) -> pd.DataFrame:
         """Return the table of ``INSTANCE_COLUMNS``."""
+        import numpy as np
+        import pandas as pd
+
         heads = np.array(self._heads, dtype=np.int64).reshape(-1, 4)
         launch, metric, kind = (np.repeat(heads[:, column], heads[:, 3]) for column in range(3))
-        places = np.array(self._places, dtype=np.int32)[np.array(self._row_places, dtype=np.int64)].reshape(-1, 3)
+        places = np.array(self._places, dtype=np.int32)[np.asarray(self._row_places)].reshape(-1, 3)
         columns = {
             "launch": launch,
             "metric": self._metrics.categorical(metric),
             "kind": pd.Categorical.from_codes(kind, categories=pd.Index(KINDS, dtype=object)),
-            "correlation": np.array(self._correlations, dtype=np.int64),
+            "correlation": np.asarray(self._correlations),
             "label": self._rare_column("label", self._labels),
-            "value": np.array(self._values, dtype=np.float64),
+            "value": np.asarray(self._values),
             "text": self._rare_column("text", self._texts),
             "sass": self._sass.categorical(places[:, 0]),
             "file": self._files.categorical(places[:, 1]),
@@ -142,6 +151,8 @@ class InstanceColumns:
         return pd.DataFrame({name: columns[name] for name in INSTANCE_COLUMNS}, copy=False)
 
     def _rare_column(self, name: str, words: Words) -> pd.Categorical:
+        import numpy as np
+
         codes = np.full(len(self._values), -1, dtype=np.int32)
         found = self._rare[name]
         codes[list(found)] = list(found.values())

@@ -1,94 +1,174 @@
-"""Large reports in pieces, each read by a process of its own.
+"""Large reports in pieces, each read by a process of its own, several at once.
 
 NVIDIA's reader keeps what it has read of a result, more than ten times its size in the file, until its process ends:
-only ending the process frees the memory. A result on which the reader crashes is then lost alone, too.
+only ending the process frees the memory. It also reads on one core only. A result on which the reader crashes is then
+lost alone, too.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from ncu_lab.errors import InputError
-from ncu_lab.model import INSTANCE_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, Notice, table
-from ncu_lab.parse.results import Piece
+from ncu_lab.model import Notice
+from ncu_lab.parse.results import Piece, ResultReader
 
-PIECE_BYTES = 24_000_000
-"""Bytes of results, as they are in the file, that one process reads: it then takes about 700 MB of memory."""
+BYTES_AT_ONCE = 24_000_000
+"""Bytes of results, as they are in the file, that all processes together read at once: about 700 MB of memory."""
+
+LEAST_PIECE_BYTES = 1_000_000
+"""What takes about 0.2 s to read: for less, another process is not worth its start."""
+
+MOST_WORKERS = 16
+
+READER = (sys.executable, "-m", "ncu_lab.parse.pieces")
+"""The program that reads one part."""
 
 
-def spans(sizes: Sequence[int], count: int) -> list[range]:
-    """Divide the results of a report into pieces of at most :data:`PIECE_BYTES`, but one result at least.
+def workers() -> int:
+    """Return how many pieces are read at once: as many as this process may use cores."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return min(cores, MOST_WORKERS)
+
+
+def spans(sizes: Sequence[int], count: int, at_once: int) -> list[range]:
+    """Divide the results of a report into pieces of about equal size, so many for each process that reads at once.
+
+    A piece holds one result at least, and else no more bytes than keep all that are read at once within
+    :data:`BYTES_AT_ONCE`.
 
     Args:
         sizes: Bytes of each result, as the container tells them.
         count: Results that can be read; those whose size is not known count as nothing.
+        at_once: Processes that read at once.
     """
+    whole = sum(sizes[:count])
+    most = max(min(BYTES_AT_ONCE // at_once, -(-whole // at_once)), LEAST_PIECE_BYTES)
     found, start, size = [], 0, 0
     for number in range(count):
         own = sizes[number] if number < len(sizes) else 0
-        if number > start and size + own > PIECE_BYTES:
+        if number > start and size + own > most:
             found.append(range(start, number))
             start, size = number, 0
         size += own
     return [*found, range(start, count)]
 
 
-def read_apart(path: Path, parts: Sequence[range]) -> Iterator[Piece]:
+def read_apart(path: Path, parts: Sequence[range], at_once: int) -> Iterator[Piece]:
     """Read parts of a report, each in a process that ends with it.
 
     Args:
         path: A sound report.
         parts: Numbers of results, in order.
+        at_once: Processes that read at once.
 
     Yields:
         The pieces in order; where the reader crashed on a result, an empty one with a notice in its place.
+
+    Raises:
+        InputError: When the reader does not take the file.
+        Exception: Whatever else a process that reads raised.
     """
     with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
-        waiting = list(reversed(parts))
-        while waiting:
-            part = waiting.pop()
-            piece = _read_part(path, part, Path(folder) / "piece")
-            if piece is not None:
-                yield piece
-            elif len(part) == 1:
-                yield _lost(part.start)
-            else:
-                middle = part.start + len(part) // 2
-                waiting += [range(middle, part.stop), range(part.start, middle)]
+        due = deque(_Part(path, part, Path(folder)) for part in parts)
+        try:
+            while due:
+                running = sum(part.is_running for part in due)
+                for part in [part for part in due if not part.is_started][: at_once - running]:
+                    part.start()
+                first = due.popleft()
+                piece = first.take()
+                if piece is not None:
+                    yield piece
+                elif len(first.results) == 1:
+                    yield _lost(first.results.start)
+                else:
+                    due.extendleft(reversed(first.halves()))
+        finally:
+            for part in due:
+                part.stop()
 
 
-def _read_part(path: Path, part: range, target: Path) -> Piece | None:
-    """Return a part of a report, None when the process that read it crashed."""
-    command = [sys.executable, "-m", "ncu_lab.parse.pieces", str(path), str(part.start), str(part.stop), str(target)]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode < 0:
-        return None
-    if done.returncode:
-        words = (done.stderr.strip() or "no reason given").splitlines()[-1]
-        raise InputError(f"{path} cannot be read: {words}", "Copy it again, or open it in Nsight Compute.")
-    piece = pickle.loads(target.read_bytes())  # written by our own child
-    assert isinstance(piece, Piece)
-    return piece
+class _Part:
+    """Some results of a report, and the process that reads them."""
+
+    def __init__(self, path: Path, results: range, folder: Path) -> None:
+        self.results = results
+        self._path = path
+        self._folder = folder
+        self._target = folder / f"{results.start}-{results.stop}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_started(self) -> bool:
+        return self._process is not None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start to read; not by forking, as NVIDIA's reader may have threads in this process."""
+        numbers = [str(self.results.start), str(self.results.stop)]
+        command = [*READER, str(self._path), *numbers, str(self._target)]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def take(self) -> Piece | None:
+        """Wait for what is read, and return it; None where the process crashed."""
+        assert self._process is not None
+        self._process.wait()
+        if not self._target.exists():
+            return None
+        found = pickle.loads(self._target.read_bytes())  # written by our own child
+        self._target.unlink()
+        if isinstance(found, Exception):
+            raise found
+        assert isinstance(found, ResultReader)
+        return found.piece()
+
+    def halves(self) -> list[_Part]:
+        """Return its two halves, to be read anew."""
+        start, stop = self.results.start, self.results.stop
+        middle = start + len(self.results) // 2
+        return [_Part(self._path, part, self._folder) for part in (range(start, middle), range(middle, stop))]
+
+    def stop(self) -> None:
+        """End the process if it still runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
 
 def _lost(number: int) -> Piece:
+    """Return the empty piece that stands for a result which cannot be read."""
     notice = Notice("lost_results", f"result {number} of the report is lost: NVIDIA's reader crashes on it.")
-    metrics, instances, rules = (table(columns) for columns in (METRIC_COLUMNS, INSTANCE_COLUMNS, RULE_COLUMNS))
-    return Piece(number, (), (), metrics, instances, rules, (), (notice,))
+    return replace(ResultReader(number).piece(), notices=(notice,))
 
 
 def main() -> None:
-    """Read one part of a report for the process that started this one: PATH START STOP TARGET."""
+    """Read one part for the process that started this one: PATH START STOP TARGET.
+
+    What is read is left in TARGET, as columns not yet made to tables: pandas would double the time it takes to start.
+    The file appears whole or not at all, and holds the exception where one was raised.
+    """
     from ncu_lab.parse.report import read_results
 
     path, start, stop, target = sys.argv[1:]
-    piece = read_results(Path(path), range(int(start), int(stop)))
-    Path(target).write_bytes(pickle.dumps(piece, protocol=pickle.HIGHEST_PROTOCOL))
+    found: ResultReader | Exception
+    try:
+        found = read_results(Path(path), range(int(start), int(stop)))
+    except Exception as error:  # noqa: BLE001  # raised again by the process that started this one
+        found = error
+    unfinished = Path(target).with_suffix(".unfinished")
+    unfinished.write_bytes(pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL))
+    unfinished.rename(target)
 
 
 if __name__ == "__main__":

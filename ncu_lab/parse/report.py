@@ -1,8 +1,8 @@
 """A .ncu-rep into tables. The only module that touches ``ncu_report``, NVIDIA's reader.
 
 That reader hides damage (a cut file simply has fewer results), so the container is walked first and what is lost is
-said. It also never gives back the memory of a result it has touched, so large reports are read in pieces, each in a
-process of its own (:mod:`ncu_lab.parse.pieces`).
+said. It also never gives back the memory of a result it has touched, and works on one core, so large reports are read
+in pieces, each in a process of its own (:mod:`ncu_lab.parse.pieces`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ncu_lab.errors import InputError
 from ncu_lab.model import INSTANCE_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, ParsedReport, Stage, table
 from ncu_lab.parse.container import VERSION, Container, read_container
 from ncu_lab.parse.identity import Identity, number_launches
-from ncu_lab.parse.pieces import read_apart, spans
+from ncu_lab.parse.pieces import read_apart, spans, workers
 from ncu_lab.parse.results import Piece, ResultReader
 from ncu_lab.parse.session import environment_from
 
@@ -54,7 +54,7 @@ def read_report(
         if not any(counts):
             raise _nothing_readable(path, container)
         whole = _Whole()
-        for piece in _pieces(sound, context, spans(container.sizes, sum(counts))):
+        for piece in _pieces(sound, context, container.sizes, sum(counts)):
             (take or kept.append)({"metrics": piece.metrics, "instances": piece.instances, "rules": piece.rules})
             whole.add(piece)
     if not whole.identities:
@@ -79,8 +79,8 @@ def read_report(
     )
 
 
-def read_results(path: Path, numbers: range) -> Piece:
-    """Read some results of a sound report, by their numbers.
+def read_results(path: Path, numbers: range) -> ResultReader:
+    """Read some results of a sound report, by their numbers, into columns.
 
     Raises:
         InputError: When NVIDIA's reader does not take the file.
@@ -88,7 +88,7 @@ def read_results(path: Path, numbers: range) -> Piece:
     return _read_results(_load(path), numbers)
 
 
-def _read_results(context: IContext, numbers: range) -> Piece:
+def _read_results(context: IContext, numbers: range) -> ResultReader:
     reader = ResultReader(numbers.start)
     start = 0
     for one in (context.range_by_idx(index) for index in range(context.num_ranges())):
@@ -96,15 +96,17 @@ def _read_results(context: IContext, numbers: range) -> Piece:
         for index in range(max(numbers.start - start, 0), min(numbers.stop - start, count)):
             reader.add(one.action_by_idx(index))
         start += count
-    return reader.piece()
+    return reader
 
 
-def _pieces(path: Path, context: IContext, parts: Sequence[range]) -> Iterator[Piece]:
-    """Read a report whole, or where it has several parts each of them in a process of its own."""
+def _pieces(path: Path, context: IContext, sizes: Sequence[int], count: int) -> Iterator[Piece]:
+    """Read a small report as a whole, a large one in pieces, several at once in processes of their own."""
+    at_once = workers()
+    parts = spans(sizes, count, at_once)
     if len(parts) > 1:
-        yield from read_apart(path, parts)
+        yield from read_apart(path, parts, at_once)
     else:
-        yield from (_read_results(context, part) for part in parts)
+        yield from (_read_results(context, part).piece() for part in parts)
 
 
 class _Whole:

@@ -139,16 +139,17 @@ def _peak_mb() -> float:
 
 
 def _tree_mb(root: int) -> float:
-    """Resident memory of a process and all below it; pages that they share count once each."""
+    """Memory of a process and all below it; what forked processes share counts once (proportional set size)."""
     total, waiting = 0, [root]
     while waiting:
         process = Path("/proc") / str(waiting.pop())
         try:
-            total += int((process / "statm").read_text().split()[1])
+            rollup = (process / "smaps_rollup").read_text()
+            total += int(next(line.split()[1] for line in rollup.splitlines() if line.startswith("Pss:")))
             waiting += map(int, (process / "task" / process.name / "children").read_text().split())
         except OSError:  # it has just ended
             continue
-    return total * resource.getpagesize() / 1e6
+    return total * 1024 / 1e6
 
 
 def compare(path: Path, store: Path) -> bool:

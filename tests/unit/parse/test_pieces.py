@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,9 +7,8 @@ import pytest
 from report_blocks import of_processes, write_repeated
 
 from ncu_lab.errors import InputError
-from ncu_lab.parse import pieces
+from ncu_lab.parse import pieces, report
 from ncu_lab.parse.report import read_report
-from ncu_lab.parse.results import Piece
 from ncu_lab.store import Store
 from ncu_lab.workflows.importing import import_file
 
@@ -22,6 +22,13 @@ def seven(golden: Golden, tmp_path: Path) -> Path:
     path = write_repeated(golden("cupy-nvtx.ncu-rep"), tmp_path / "seven.ncu-rep", 7, metrics=625)
     path.write_bytes(of_processes(path.read_bytes(), [11, 22]))
     return path
+
+
+def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have three of the results, of 61 KB each, read at once by each of two processes."""
+    monkeypatch.setattr(pieces, "LEAST_PIECE_BYTES", 200_000)
+    monkeypatch.setattr(pieces, "BYTES_AT_ONCE", 400_000)
+    monkeypatch.setattr(report, "workers", lambda: 2)
 
 
 @pytest.mark.parametrize(
@@ -38,13 +45,22 @@ def seven(golden: Golden, tmp_path: Path) -> Path:
 def test_pieces_hold_so_many_bytes(
     sizes: list[int], count: int, found: list[range], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 61)
-    assert pieces.spans(sizes, count) == found
+    monkeypatch.setattr(pieces, "LEAST_PIECE_BYTES", 1)
+    monkeypatch.setattr(pieces, "BYTES_AT_ONCE", 61)
+    assert pieces.spans(sizes, count, 1) == found
+
+
+def test_each_process_has_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(pieces.spans([200_000] * 40, 40, 1)) == 1
+    assert len(pieces.spans([200_000] * 40, 40, 4)) == 4
+    assert len(pieces.spans([200_000] * 40, 40, 16)) == 8  # one megabyte each: less is not worth a process
+    # 4 processes read 24 MB at once, 6 MB each.
+    assert {len(part) for part in pieces.spans([200_000] * 600, 600, 4)} == {30}
 
 
 def test_pieces_make_the_same_whole(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read_report(seven)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 200_000)  # three results of 61 KB
+    in_pieces(monkeypatch)
     parts = read_report(seven)
     for name in TABLES:
         pd.testing.assert_frame_equal(getattr(parts, name), getattr(whole, name), check_categorical=False)
@@ -55,7 +71,7 @@ def test_pieces_make_the_same_whole(seven: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_large_report_is_stored_as_it_is_read(seven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 200_000)
+    in_pieces(monkeypatch)
     stored = Store(tmp_path / "store").read(import_file(seven, tmp_path / "store").meta.id)
     whole = read_report(seven)
     for name in TABLES:
@@ -64,31 +80,54 @@ def test_a_large_report_is_stored_as_it_is_read(seven: Path, tmp_path: Path, mon
         )
 
 
+READER_THAT = """
+import os, signal, sys
+from ncu_lab.parse import pieces, report
+read = report.read_results
+def failing(path, part):
+    if {number} in part:
+        {does}
+    return read(path, part)
+report.read_results = failing
+pieces.main()
+"""
+
+
+def reader_that(does: str, number: int | str) -> tuple[str, ...]:
+    """A reader of parts that fails on one result."""
+    return (sys.executable, "-c", READER_THAT.format(does=does, number=number))
+
+
+CRASHES = "os.kill(os.getpid(), signal.SIGSEGV)"
+
+
 def test_a_result_that_crashes_the_reader_is_lost_alone(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = pieces._read_part
-
-    def crashing(path: Path, part: range, target: Path) -> Piece | None:
-        return None if 4 in part else read(path, part, target)
-
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 200_000)
-    monkeypatch.setattr(pieces, "_read_part", crashing)
-    report = read_report(seven)
-    assert report.launches["launch"].tolist() == [0, 1, 2, 3, 5, 6]
-    assert report.launches["process"].tolist()[3:5] == ["python3.12 (22)", "python3.12 (22)"]
-    assert sorted(report.metrics["launch"].unique()) == [0, 1, 2, 3, 5, 6]
-    assert [notice.message for notice in report.notices] == [
+    in_pieces(monkeypatch)
+    monkeypatch.setattr(pieces, "READER", reader_that(CRASHES, 4))
+    found = read_report(seven)
+    assert found.launches["launch"].tolist() == [0, 1, 2, 3, 5, 6]
+    assert found.launches["process"].tolist()[3:5] == ["python3.12 (22)", "python3.12 (22)"]
+    assert sorted(found.metrics["launch"].unique()) == [0, 1, 2, 3, 5, 6]
+    assert [notice.message for notice in found.notices] == [
         "result 4 of the report is lost: NVIDIA's reader crashes on it."
     ]
 
 
 def test_a_report_whose_every_result_crashes_the_reader(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 200_000)
-    monkeypatch.setattr(pieces, "_read_part", lambda *_: None)
+    in_pieces(monkeypatch)
+    monkeypatch.setattr(pieces, "READER", reader_that(CRASHES, "part.start"))
     with pytest.raises(InputError, match="no results"):
         read_report(seven)
 
 
-def test_a_crash_of_the_child_is_told_from_a_refusal(tmp_path: Path) -> None:
+def test_a_crash_of_the_reader_is_told_from_a_refusal(tmp_path: Path) -> None:
     missing = tmp_path / "nope.ncu-rep"
-    with pytest.raises(InputError, match="cannot be read: "):
-        list(pieces.read_apart(missing, [range(1), range(1, 2)]))
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        list(pieces.read_apart(missing, [range(1), range(1, 2)], 2))
+
+
+def test_what_a_reading_process_raises_is_raised(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_pieces(monkeypatch)
+    monkeypatch.setattr(pieces, "READER", reader_that("raise MemoryError(f'at {part.start}')", "part.start"))
+    with pytest.raises(MemoryError, match="at 0"):
+        read_report(seven)
