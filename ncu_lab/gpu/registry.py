@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_lab.errors import InputError, UsageError
+from ncu_lab.gpu.expectations import read_expectations
 from ncu_lab.model import Dtype, Operation, Stage
 from ncu_lab.resources import data_dir
 
@@ -108,6 +109,8 @@ def _value(name: str, value: object, where: str) -> object:
         if kind is str and sorted(value) != ["m", "n"]:
             raise InputError(f'{where}: grid must be ["n", "m"] or ["m", "n"]')
         return tuple(value)
+    if name == "expect":
+        return read_expectations(value, where)
     if name == "tile":
         if not isinstance(value, dict) or not all(_is(size, int) and size >= 1 for size in value.values()):
             raise InputError(f"{where}: tile must be a table of positive integers")
@@ -157,5 +160,12 @@ def _check_links(stage: Stage, stages: Mapping[str, Stage], path: Path) -> None:
             raise InputError(f'{path}: stage "{stage.id}": its {name} "{target}" is not registered')
     if stage.reference is not None and not stages[stage.reference].is_reference:
         raise InputError(f'{path}: stage "{stage.id}": its reference "{stage.reference}" is no library reference')
+    for one in stage.expect:
+        if one.against is not None and one.against not in stages:
+            raise InputError(
+                f'{path}: stage "{stage.id}": {one.key} is expected against "{one.against}", which is not registered'
+            )
+        if one.against == stage.id or (one.key == "step" and stage.predecessor is None):
+            raise InputError(f'{path}: stage "{stage.id}": {one.key} is expected against no other stage')
     if stage.predecessor == stage.id:
         raise InputError(f'{path}: stage "{stage.id}" is its own predecessor')

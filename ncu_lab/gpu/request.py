@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ncu_lab.errors import InputError
-from ncu_lab.model import Problem, Stage, StageBuild
+from ncu_lab.model import Expectation, Problem, Stage, StageBuild
 
 Mode = Literal["check", "bench", "profile", "probe"]
 
@@ -111,4 +111,5 @@ def _subject(document: Mapping[str, Any]) -> Subject:
     stage: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in document["stage"].items()
     }
+    stage["expect"] = tuple(Expectation(**one) for one in document["stage"]["expect"])
     return Subject(Stage(**stage), document["cubin"], document["guarded_cubin"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncu_lab.metrics.names import EXECUTIONS
+from ncu_lab.metrics.names import EXECUTIONS, FFMA_PER_CYCLE_PEAK
 from ncu_lab.metrics.quantity import Lookup, Metric, Reading, Way, counter
 
 SECTOR_BYTES = 32
@@ -12,6 +12,9 @@ SECTOR_BYTES = 32
 
 WAVEFRONT_BYTES = 128
 """One wavefront of the L1 / shared data pipe moves at most 32 banks of 4 bytes."""
+
+LANES = 32
+"""Threads of a warp."""
 
 OVER_IDEAL = 1.3
 """An access that takes more than this multiple of its ideal sectors or wavefronts is marked as over its limit."""
@@ -106,6 +109,19 @@ def _fp32_flop_per_s(fadd: float, fmul: float, ffma: float, hz: float) -> float:
 
 def _fp32_flop(duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float) -> float:
     return _fp32_flop_per_s(fadd, fmul, ffma, hz) * duration_ns * 1e-9
+
+
+def _fp32_peak_pct(fadd: float, fmul: float, ffma: float, ffma_peak: float) -> float | None:
+    return _ratio(100.0 * (fadd + fmul + 2.0 * ffma), 2.0 * ffma_peak)
+
+
+def _per_warp_fma(wavefronts: float, ffma: float, hz: float, duration_ns: float) -> float | None:
+    """Counters of FMA count threads, and come per cycle: their total is the rate x elapsed cycles."""
+    return _per_fma_total(wavefronts, ffma * hz * duration_ns * 1e-9)
+
+
+def _per_fma_total(wavefronts: float, ffmas: float) -> float | None:
+    return _ratio(wavefronts, ffmas / LANES)
 
 
 def _data_pipe_bytes(pct: float, sm_count: float, duration_ns: float, hz: float) -> float:
@@ -206,6 +222,9 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric("flop_per_s", "FLOP/s", "higher", "noisy", ROOFLINE,
            "FP32 operations a second, by instruction counters.",
            (_FADD, _FMUL, _FFMA, _SMSP_HZ), _fp32_flop_per_s, "({0} + {1} + 2 * {2}) * {3}", (_FLOP_TOTAL_PER_S,)),
+    Metric("fp32_peak_pct", "%", "higher", "noisy", ROOFLINE,
+           "FP32 operations, of what an FMA in every lane and cycle would make.",
+           (_FADD, _FMUL, _FFMA, FFMA_PER_CYCLE_PEAK), _fp32_peak_pct, "({0} + {1} + 2 * {2}) / (2 * {3}) * 100"),
     Metric("intensity_dram", "FLOP/byte", "neutral", "noisy", ROOFLINE,
            "FP32 operations per byte of device memory.",
            (*_FLOP_COUNTERS, _DRAM_READ, _DRAM_WRITE), _intensity_dram, _FLOP_TEXT + " / ({5} + {6})",
@@ -241,6 +260,10 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric("shared_store_wavefronts_per_request", "wavefront/request", "lower", "exact", TABLES,
            "Hardware wavefronts per shared store instruction.",
            (_SHARED_STORE_WAVEFRONTS, _SHARED_STORES), _ratio, "{0} / {1}"),
+    Metric("shared_load_wavefronts_per_fma", "wavefront/inst", "lower", "exact", TABLES,
+           "Hardware wavefronts of shared loads per FMA of a warp (32 lanes).",
+           (_SHARED_LOAD_WAVEFRONTS, _FFMA, _SMSP_HZ, _DURATION), _per_warp_fma, "{0} / ({1} * {2} * {3} / 32)",
+           (Way((_SHARED_LOAD_WAVEFRONTS, _FFMAS), _per_fma_total, "{0} / ({1} / 32)"),)),
     Metric("shared_load_wavefronts_over_ideal", "", "lower", "exact", TABLES,
            "Wavefronts of shared loads over what they need without bank conflicts.",
            (_SHARED_LOAD_WAVEFRONTS, _SHARED_LOAD_CONFLICTS), _over_conflict_free, "{0} / ({0} - {1})"),

@@ -3,6 +3,16 @@
 Everything here is frozen data: collecting, parsing, storing, analysing and rendering meet only through these types.
 """
 
+from ncu_lab.model.expectations import (
+    BUILD_UNITS,
+    ORIGINS,
+    TIMED_UNITS,
+    Expectation,
+    ExpectationStatus,
+    Finding,
+    Origin,
+    Relation,
+)
 from ncu_lab.model.progress import (
     ProgressEvent,
     Reporter,
@@ -54,6 +64,7 @@ from ncu_lab.model.views import (
 )
 
 __all__ = [
+    "BUILD_UNITS",
     "CORRUPT_RUN",
     "DTYPE_BYTES",
     "INSTANCE_COLUMNS",
@@ -61,13 +72,18 @@ __all__ = [
     "LOSSES",
     "MAX_ELEMENTS",
     "METRIC_COLUMNS",
+    "ORIGINS",
     "RULE_COLUMNS",
     "SCHEMA",
+    "TIMED_UNITS",
     "TIMING_COLUMNS",
     "CheckCase",
     "Device",
     "Dtype",
     "Environment",
+    "Expectation",
+    "ExpectationStatus",
+    "Finding",
     "GitState",
     "Json",
     "Ladder",
@@ -75,9 +91,11 @@ __all__ = [
     "LaunchSummary",
     "Notice",
     "Operation",
+    "Origin",
     "ParsedReport",
     "Problem",
     "ProgressEvent",
+    "Relation",
     "Reporter",
     "Roof",
     "RooflinePoint",

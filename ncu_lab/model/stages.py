@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ncu_lab.errors import UsageError
+from ncu_lab.model.expectations import Expectation
 
 Dtype = Literal["fp32", "tf32", "fp16", "bf16"]
 
@@ -77,6 +78,7 @@ class Stage:
         has_guarded: Whether a second, guarded cubin serves what the fast path cannot.
         library_math: For a reference: the cuBLAS math (``pedantic``, ``tf32``, ``fp16``, ``bf16``).
         kernel_pattern: For a reference: a regular expression its kernel's name must match (precision, by name).
+        expect: What it should show and change, each with its source; judged by ``ncu_lab.analyze.expectations``.
     """
 
     id: str
@@ -99,6 +101,7 @@ class Stage:
     has_guarded: bool = False
     library_math: str = ""
     kernel_pattern: str = ""
+    expect: tuple[Expectation, ...] = ()
 
     @property
     def is_reference(self) -> bool:
