@@ -20,8 +20,8 @@ from pathlib import Path
 from ncu_lab.model import Notice
 from ncu_lab.parse.results import Piece, ResultReader
 
-BYTES_AT_ONCE = 24_000_000
-"""Bytes of results, as they are in the file, that all processes together read at once: about 700 MB of memory."""
+BYTES_AT_ONCE = 16_000_000
+"""Bytes of results, as they are in the file, that all processes together read at once: about 500 MB of memory."""
 
 LEAST_PIECE_BYTES = 1_000_000
 """What takes about 0.2 s to read: for less, another process is not worth its start."""
@@ -39,10 +39,10 @@ def workers() -> int:
 
 
 def spans(sizes: Sequence[int], count: int, at_once: int) -> list[range]:
-    """Divide the results of a report into pieces of about equal size, so many for each process that reads at once.
+    """Divide the results of a report into pieces of about equal size, as many for each process that reads at once.
 
-    A piece holds one result at least, and else no more bytes than keep all that are read at once within
-    :data:`BYTES_AT_ONCE`.
+    There are so many that those read at once are about :data:`BYTES_AT_ONCE` together, but none is less than
+    :data:`LEAST_PIECE_BYTES`.
 
     Args:
         sizes: Bytes of each result, as the container tells them.
@@ -50,14 +50,15 @@ def spans(sizes: Sequence[int], count: int, at_once: int) -> list[range]:
         at_once: Processes that read at once.
     """
     whole = sum(sizes[:count])
-    most = max(min(BYTES_AT_ONCE // at_once, -(-whole // at_once)), LEAST_PIECE_BYTES)
-    found, start, size = [], 0, 0
-    for number in range(count):
-        own = sizes[number] if number < len(sizes) else 0
-        if number > start and size + own > most:
+    turns = -(-whole // BYTES_AT_ONCE)
+    parts = max(min(turns * at_once, whole // LEAST_PIECE_BYTES), 1)
+    found, start, before = [], 0, 0
+    for number, size in enumerate(sizes[:count]):
+        # A result goes where its middle lies; what comes behind the last size known stays with it.
+        if number > start and (before + size / 2) * parts >= (len(found) + 1) * whole:
             found.append(range(start, number))
-            start, size = number, 0
-        size += own
+            start = number
+        before += size
     return [*found, range(start, count)]
 
 

@@ -34,11 +34,12 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("sizes", "count", "found"),
     [
-        ([10] * 6, 6, [range(6)]),
-        ([20] * 5, 5, [range(3), range(3, 5)]),
-        ([100, 100, 1], 3, [range(1), range(1, 2), range(2, 3)]),  # a large one is alone, never left out
-        ([60, 1, 60], 3, [range(2), range(2, 3)]),
+        ([10] * 6, 6, [range(6)]),  # 60 bytes: one turn
+        ([20] * 5, 5, [range(2), range(2, 5)]),  # 100 bytes: two turns of 50, the middle one lies behind the half
+        ([100, 100, 1], 3, [range(1), range(1, 2), range(2, 3)]),  # 201 bytes: a large one is alone, never left out
+        ([60, 1, 60], 3, [range(1), range(1, 3)]),
         ([40], 3, [range(3)]),  # of the reader's other results the container tells nothing
+        ([40, 40], 1, [range(1)]),  # nor does it matter what cannot be read
         ([], 0, [range(0)]),
     ],
 )
@@ -50,12 +51,23 @@ def test_pieces_hold_so_many_bytes(
     assert pieces.spans(sizes, count, 1) == found
 
 
-def test_each_process_has_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(pieces.spans([200_000] * 40, 40, 1)) == 1
-    assert len(pieces.spans([200_000] * 40, 40, 4)) == 4
-    assert len(pieces.spans([200_000] * 40, 40, 16)) == 8  # one megabyte each: less is not worth a process
-    # 4 processes read 24 MB at once, 6 MB each.
-    assert {len(part) for part in pieces.spans([200_000] * 600, 600, 4)} == {30}
+@pytest.mark.parametrize(
+    ("megabytes", "at_once", "parts"),
+    [
+        (8, 1, 1),
+        (8, 4, 4),
+        (8, 16, 8),  # one megabyte each: less is not worth a process
+        (40, 4, 12),  # 16 MB at once, so three turns
+        (0.5, 4, 1),
+    ],
+)
+def test_each_process_has_its_part(megabytes: float, at_once: int, parts: int) -> None:
+    count = int(megabytes * 10)
+    found = pieces.spans([100_000] * count, count, at_once)
+    assert [number for part in found for number in part] == list(range(count))
+    lengths = [len(part) for part in found]
+    assert len(found) == parts
+    assert max(lengths) - min(lengths) <= 1
 
 
 def test_pieces_make_the_same_whole(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
