@@ -16,6 +16,7 @@ from ncu_lab.metrics.catalogue import (
     read,
     read_all,
 )
+from ncu_lab.metrics.identity import DURATION, IDENTITY_FORMS, SELECTED, IdentityForm, Needed
 from ncu_lab.metrics.labels import DETAILS_LABELS
 from ncu_lab.metrics.names import DEVICE_PREFIX, GRAPH_METRIC, LAUNCH_IDENTITY, fixed_unit, is_time_line
 from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading, Way
@@ -27,11 +28,14 @@ __all__ = [
     "CATALOGUE",
     "DETAILS_LABELS",
     "DEVICE_PREFIX",
+    "DURATION",
     "GRAPH_METRIC",
+    "IDENTITY_FORMS",
     "LAUNCH_IDENTITY",
     "METRICS",
     "OVER_IDEAL",
     "SECTOR_BYTES",
+    "SELECTED",
     "SOURCE_WORDS",
     "STALL_FAMILIES",
     "STALL_ORDER",
@@ -39,9 +43,11 @@ __all__ = [
     "WAVEFRONT_BYTES",
     "Better",
     "Counter",
+    "IdentityForm",
     "Kind",
     "Lookup",
     "Metric",
+    "Needed",
     "Reading",
     "Way",
     "fixed_unit",

@@ -41,6 +41,7 @@ ATTRIBUTION_METRICS: tuple[str, ...] = (
     "smsp__inst_issued.sum",
     "smsp__warps_active.avg.per_cycle_active",
     "smsp__cycles_active.avg",
+    "smsp__cycles_elapsed.avg",
     "smsp__cycles_elapsed.max",
     "smsp__cycles_elapsed.avg.per_second",
 )

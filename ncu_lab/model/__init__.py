@@ -3,6 +3,7 @@
 Everything here is frozen data: collecting, parsing, storing, analysing and rendering meet only through these types.
 """
 
+from ncu_lab.model.attribution import STALL, Attribution, Contribution, Factors, Part, Side, Unattributed
 from ncu_lab.model.expectations import (
     BUILD_UNITS,
     ORIGINS,
@@ -75,14 +76,18 @@ __all__ = [
     "ORIGINS",
     "RULE_COLUMNS",
     "SCHEMA",
+    "STALL",
     "TIMED_UNITS",
     "TIMING_COLUMNS",
+    "Attribution",
     "CheckCase",
+    "Contribution",
     "Device",
     "Dtype",
     "Environment",
     "Expectation",
     "ExpectationStatus",
+    "Factors",
     "Finding",
     "GitState",
     "Json",
@@ -93,6 +98,7 @@ __all__ = [
     "Operation",
     "Origin",
     "ParsedReport",
+    "Part",
     "Problem",
     "ProgressEvent",
     "Relation",
@@ -103,11 +109,13 @@ __all__ = [
     "RunMeta",
     "RunView",
     "Session",
+    "Side",
     "Stage",
     "StageBuild",
     "Status",
     "Step",
     "TimingSample",
+    "Unattributed",
     "Variant",
     "silent",
     "table",

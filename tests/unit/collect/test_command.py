@@ -40,7 +40,8 @@ def test_the_targeted_sections_word_for_word() -> None:
         "--section", "SourceCounters",
         "--metrics",
         "smsp__inst_issued.avg,smsp__inst_issued.sum,smsp__warps_active.avg.per_cycle_active,"
-        "smsp__cycles_active.avg,smsp__cycles_elapsed.max,smsp__cycles_elapsed.avg.per_second",
+        "smsp__cycles_active.avg,smsp__cycles_elapsed.avg,smsp__cycles_elapsed.max,"
+        "smsp__cycles_elapsed.avg.per_second",
         "--nvtx",
         "--profile-from-start", "off",
         "--", "./app", "-k", "3",
