@@ -1,4 +1,5 @@
-// C = alpha * A * B + beta * C, row-major, A and B FP16, C and sums FP32. A warp computes WM x WN elements of C.
+// C = alpha * A * B + beta * C, row-major, A and B FP16 (BF16 where BF16 = 1), C and sums FP32. A warp computes WM x WN
+// elements of C.
 //
 // Changed:    tensor cores instead of FMA, the plain way: each warp reads its 16 x 16 fragments of A and B straight
 //             from global memory, with next to no reuse (8 FLOP per byte fetched).
@@ -7,10 +8,9 @@
 // Assumes:    fast path: m, n, k are multiples of BM, BN, BK; bases and rows of A, B, C are 32-byte aligned (WMMA needs
 //             it). Guarded path: nothing; fragments pass through shared memory, with zeros outside the matrices.
 
-#include <cuda_fp16.h>
-#include <mma.h>
+#include "../half.cuh"
 
-#include "../common.cuh"
+#include <mma.h>
 
 namespace wmma = nvcuda::wmma;
 
@@ -18,19 +18,19 @@ constexpr int WARPS = (BM / WM) * (BN / WN);
 static_assert(BM % WM == 0 && BN % WN == 0, "warps cover the tile");
 static_assert(WM == 16 && WN == 16 && BK == 16, "a fragment is 16 x 16 x 16");
 
-using FragmentA = wmma::fragment<wmma::matrix_a, WM, WN, BK, __half, wmma::row_major>;
-using FragmentB = wmma::fragment<wmma::matrix_b, WM, WN, BK, __half, wmma::row_major>;
+using FragmentA = wmma::fragment<wmma::matrix_a, WM, WN, BK, Half, wmma::row_major>;
+using FragmentB = wmma::fragment<wmma::matrix_b, WM, WN, BK, Half, wmma::row_major>;
 using FragmentC = wmma::fragment<wmma::accumulator, WM, WN, BK, float>;
 
 /// What a warp of the guarded path passes through shared memory.
 struct Staging {
-  alignas(32) __half fragment[16 * 16];
+  alignas(32) Half fragment[16 * 16];
   alignas(32) float acc[16 * 16];
 };
 
 /// Read the fragment at the head of `view`. The whole warp takes part, whatever part of it lies inside the matrix.
 template <typename Fragment>
-__device__ __forceinline__ void read_fragment(Fragment& fragment, const View<const __half>& view, Staging& staging) {
+__device__ __forceinline__ void read_fragment(Fragment& fragment, const View<const Half>& view, Staging& staging) {
   if (!GUARDED) {
     wmma::load_matrix_sync(fragment, view.first, view.ld);
     return;
@@ -65,15 +65,15 @@ __device__ __forceinline__ void store_fragment(const View<float>& c, FragmentC& 
 }
 
 extern "C" __global__ void __launch_bounds__(WARPS * WARP_SIZE)
-    hgemm_wmma(int m, int n, int k, float alpha, const __half* __restrict__ a, int lda, const __half* __restrict__ b,
+    hgemm_wmma(int m, int n, int k, float alpha, const Half* __restrict__ a, int lda, const Half* __restrict__ b,
                int ldb, float beta, float* __restrict__ c, int ldc) {
   __shared__ Staging staging[WARPS];
 
   const int warp = threadIdx.x / WARP_SIZE;
   const int row = blockIdx.y * BM + warp / (BN / WN) * WM;
   const int col = blockIdx.x * BN + warp % (BN / WN) * WN;
-  View<const __half> a_tile = View<const __half>{a, lda, m, k}.from(row, 0);
-  View<const __half> b_tile = View<const __half>{b, ldb, k, n}.from(0, col);
+  View<const Half> a_tile = View<const Half>{a, lda, m, k}.from(row, 0);
+  View<const Half> b_tile = View<const Half>{b, ldb, k, n}.from(0, col);
   const View<float> c_tile = View<float>{c, ldc, m, n}.from(row, col);
 
   FragmentC acc;

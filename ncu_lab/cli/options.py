@@ -110,9 +110,24 @@ def asked_for(
     Raises:
         UsageError: As :func:`chosen_stages` and :func:`problem_from`.
     """
+    return chosen_stages(named, all, stages_here() if all else ()), problem_from(size, m, n, k)
+
+
+def stages_here() -> list[str]:
+    """Return the stages that the GPU here can run, all of them where there is none; say which are skipped and why."""
+    from ncu_lab.cli.messages import complain
+    from ncu_lab.gpu.compile import capability
+    from ncu_lab.gpu.devices import present_arch
     from ncu_lab.gpu.registry import load_stages
 
-    return chosen_stages(named, all, list(load_stages())), problem_from(size, m, n, k)
+    stages, arch = load_stages(), present_arch()
+    if arch is None:
+        return list(stages)
+    able = [id for id, stage in stages.items() if stage.runs_on(capability(arch))]
+    for id, stage in stages.items():
+        if id not in able:
+            complain(f"note: {id} is skipped: it needs {stage.needs}, the GPU here is {arch}")
+    return able
 
 
 def store_words(store: Path | None, example: bool = False) -> str:

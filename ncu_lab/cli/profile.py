@@ -23,6 +23,7 @@ from ncu_lab.cli.options import (
     chosen_stages,
     problem_from,
     resolve_store,
+    stages_here,
     store_words,
 )
 from ncu_lab.errors import UsageError
@@ -163,7 +164,6 @@ def profile(
     ncu-lab profile --name step -k gemm --nvtx step -- python train.py
     """
     from ncu_lab.collect.command import Selection
-    from ncu_lab.gpu.registry import load_stages
     from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest, Settings, plan
 
     collection = _collection(section, section_set, metrics, clock_control, cache_control)
@@ -176,7 +176,7 @@ def profile(
         request = ProgramRequest(name or Path(target[0]).name, target, selection, settings)
     else:
         _refuse("stages", {"--kernel": kernel, "--nvtx": nvtx})
-        stages = tuple(chosen_stages(stage, all_stages, list(load_stages())))
+        stages = tuple(chosen_stages(stage, all_stages, stages_here() if all_stages else ()))
         problem = problem_from(size, m, n, _size_k(k))
         request = ProfileRequest(stages, problem, samples, 1 if launches is None else launches, reference, settings)
     if dry_run:

@@ -44,7 +44,7 @@ def _row(stage: Stage) -> dict[str, Any]:
         "operation": stage.operation,
         "tile": dict(stage.tile) or None,
         "block": None if stage.is_reference else list(stage.block),
-        "needs": f"sm_{stage.min_cc}{stage.arch_suffix}",
+        "needs": stage.needs,
         "predecessor": stage.predecessor,
         "reference": stage.reference,
         "file": stage.file or None,

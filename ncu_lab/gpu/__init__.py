@@ -3,7 +3,10 @@
 ========================  =============================================================================================
 what a stage is
 ``registry``              reads ``kernels/stages.toml``
-``launch_plan``           which cubin and which grid a problem takes; pure
+``launch_plan``           which cubin and which kernels a problem takes; pure
+``plans``                 the kernels, grids and workspaces of stages that launch otherwise than a block a tile; pure
+``kernel_launch``         one launch as a value: geometry, arguments, tensor maps; pure
+``layout``                where the matrices lie
 how it is built
 ``compile``               source to cubin, cached by content
 ``toolkit``               finds nvcc and the disassemblers
@@ -21,6 +24,7 @@ how it runs
 ``request``               what the parent asks of it
 ``target``                the process itself, which ncu profiles
 ``runner``                launches stages in it
+``driver``                libcuda: loads cubins, encodes tensor maps, launches kernels
 ``cublas``                the library's calls, each with its precision pinned
 ``timing``                CUDA events, caches flushed, in turns with the reference
 ``telemetry``             clock, power and temperature

@@ -100,11 +100,9 @@ def nvcc_flags(stage: Stage, arch: str, variant: Literal["fast", "guarded"], def
         UsageError: When ``arch`` is no architecture, or too old for the stage.
     """
     number = capability(arch)
-    if number < stage.min_cc:
-        raise UsageError(f"stage {stage.id} needs sm_{stage.min_cc} or newer, not {arch}")
-    if stage.arch_suffix and number != stage.min_cc:
-        # Architecture-specific code ("a") runs on its own architecture alone.
-        raise UsageError(f"stage {stage.id} runs on sm_{stage.min_cc}{stage.arch_suffix} alone, not on {arch}")
+    if not stage.runs_on(number):
+        wanted = f"runs on {stage.needs} alone" if stage.arch_suffix else f"needs {stage.needs} or newer"
+        raise UsageError(f"stage {stage.id} {wanted}, not {arch}")
     target = f"{number}{stage.arch_suffix}"
     return [
         "-std=c++17",
@@ -114,6 +112,8 @@ def nvcc_flags(stage: Stage, arch: str, variant: Literal["fast", "guarded"], def
         "-Xptxas=-v",
         "-I.",
         *(f"-D{name}={size}" for name, size in stage.tile.items()),
+        *([f"-DSHARED_BYTES={stage.shared_bytes}"] if stage.shared_bytes else []),
+        *(["-DBF16=1"] if stage.dtype == "bf16" else []),
         f"-DGUARDED={1 if variant == 'guarded' else 0}",
         *(f"-D{define}" for define in defines),
     ]
@@ -161,6 +161,7 @@ def build_stage(
     try:
         record = json.loads((entry / "build.json").read_text(encoding="utf-8"))
         text = _sass(entry)
+        resources = record["resources"]
         return StageBuild(
             stage=stage.id,
             variant=variant,
@@ -174,7 +175,7 @@ def build_stage(
             sass_mix=None if text is None else sass.mix(text),
             sass_hash=None if text is None else sass.digest(text),
             sass=text,
-            **record["resources"],
+            **{**resources, "shared_bytes": resources["shared_bytes"] + stage.shared_bytes},
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"the cached build {entry} is damaged: {error}", "Delete that folder.") from error

@@ -14,7 +14,8 @@ from typing import Any
 
 from ncu_lab.errors import ProgramError
 from ncu_lab.gpu.devices import load_cublas
-from ncu_lab.gpu.launch_plan import Layout
+from ncu_lab.gpu.driver import Driver
+from ncu_lab.gpu.layout import Layout
 from ncu_lab.model import Operation, Problem
 
 _R_32F, _R_64F, _R_16F, _R_16BF = 0, 1, 2, 14
@@ -177,7 +178,7 @@ def captured_kernels(stream: int, call: Callable[[], object]) -> tuple[str, ...]
     Raises:
         ProgramError: When the driver cannot capture or name them.
     """
-    driver = _Driver()
+    driver = Driver()
     graph = c_void_p()
     driver("cuStreamBeginCapture_v2", c_void_p(stream), c_int(1))  # 1: only this thread's unsafe calls are an error
     try:
@@ -193,7 +194,7 @@ def captured_kernels(stream: int, call: Callable[[], object]) -> tuple[str, ...]
     return tuple(names)
 
 
-def _kernel_name(driver: _Driver, node: c_void_p) -> str:
+def _kernel_name(driver: Driver, node: c_void_p) -> str:
     """Name of a graph node's kernel; empty when it is a copy or a memset."""
     kind = c_int()
     driver("cuGraphNodeGetType", node, byref(kind))
@@ -206,21 +207,3 @@ def _kernel_name(driver: _Driver, node: c_void_p) -> str:
     else:
         driver("cuKernelGetName", byref(name), c_void_p(parameters.kernel))
     return (name.value or b"").decode()
-
-
-class _Driver:
-    """libcuda: calls a function by name and turns its status into an error."""
-
-    def __init__(self) -> None:
-        try:
-            self._library = ctypes.CDLL("libcuda.so.1")
-        except OSError as error:
-            raise ProgramError(f"the CUDA driver library cannot be loaded: {error}") from error
-
-    def __call__(self, name: str, *arguments: Any) -> None:
-        try:
-            status = getattr(self._library, name)(*arguments)
-        except AttributeError as error:
-            raise ProgramError(f"this driver has no {name}") from error
-        if status:
-            raise ProgramError(f"{name} failed with CUresult {status}")

@@ -1,64 +1,76 @@
-"""How a stage is launched for a problem: which cubin, which grid. Pure; the target process does the launching."""
+"""How a stage is launched for a problem: which cubin, which kernels, which grids. Pure; the target process launches."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ncu_lab.errors import UsageError
+from ncu_lab.gpu import plans
+from ncu_lab.gpu.kernel_launch import Float, Int, KernelLaunch, Pointer
+from ncu_lab.gpu.layout import C_BYTES, Layout
 from ncu_lab.model import DTYPE_BYTES, Problem, Stage, Variant
 
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 """Largest grid (x, y, z) on every GPU since compute capability 3.0: CUDA C++ Programming Guide, technical
 specifications per compute capability."""
 
-C_BYTES = 4
-"""C and the accumulator are FP32 throughout."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where three row-major matrices lie: leading dimensions in elements, base addresses in bytes."""
-
-    lda: int
-    ldb: int
-    ldc: int
-    a: int = 0
-    b: int = 0
-    c: int = 0
-
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The cubin and the geometry of one launch; ``reason`` says why the fast path did not fit, empty when it did."""
+    """What one call of a stage launches.
+
+    Attributes:
+        variant: Of the cubin; ``library`` for a reference, which has no kernels of ours.
+        kernels: In the order they are launched.
+        workspace_bytes: Device memory that they share.
+        reason: Why the fast path did not fit; empty when it did.
+    """
 
     variant: Variant
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    kernels: tuple[KernelLaunch, ...] = ()
+    workspace_bytes: int = 0
     reason: str = ""
 
+    @property
+    def main(self) -> KernelLaunch | None:
+        """The kernel that multiplies; None for a library reference."""
+        return next((kernel for kernel in self.kernels if kernel.role == "main"), None)
 
-def plan(stage: Stage, problem: Problem, layout: Layout) -> LaunchPlan:
-    """Choose the fast path where shape and alignment allow it, else the guarded one, and the grid for it.
+
+PLANS: Mapping[str, Callable[[Stage, Problem, Layout, int], plans.Kernels]] = {
+    "transposed": plans.transposed,
+    "clustered": plans.clustered,
+}
+"""Ways to launch a fast path, by the name in ``plan``; a stage that names none launches one kernel, a block a tile."""
+
+
+def plan(stage: Stage, problem: Problem, layout: Layout, *, sm_count: int, fallback: Stage | None = None) -> LaunchPlan:
+    """Choose the fast path where shape and alignment allow it, else the guarded one, and its kernels.
 
     Args:
         stage: A kernel stage.
         problem: What it really computes (``stage.shape`` of what was asked).
         layout: Of its operands.
+        sm_count: Multiprocessors of the GPU, for kernels whose grid depends on them.
+        fallback: The stage that ``stage.fallback`` names.
 
     Raises:
         UsageError: When no path of the stage fits, or the grid exceeds the GPU's limits.
     """
+    kernels: tuple[KernelLaunch, ...]
     reason = _misfit(stage, problem, layout)
-    if reason and not stage.has_guarded:
+    if reason and not stage.is_complete:
         raise UsageError(f"stage {stage.id} cannot compute {problem.label}: {reason}, and it has no guarded path")
-    grid = grid_of(stage, problem)
-    for axis, blocks, limit in zip("xyz", grid, GRID_LIMITS, strict=True):
-        if blocks > limit:
-            raise UsageError(
-                f"stage {stage.id} at {problem.label} needs a grid of {blocks} blocks in {axis}, the limit is {limit}",
-                "Choose a smaller size.",
-            )
-    return LaunchPlan("guarded" if reason else "fast", grid, stage.block, reason)
+    if reason or not stage.plan:
+        server = fallback if reason and fallback is not None else stage
+        kernels = (_one_block_a_tile(server, problem, layout),)
+        workspace_bytes = 0
+    else:
+        kernels, workspace_bytes = PLANS[stage.plan](stage, problem, layout, sm_count)
+    for kernel in kernels:
+        _refuse_large_grid(stage, problem, kernel)
+    return LaunchPlan("guarded" if reason else "fast", kernels, workspace_bytes, reason)
 
 
 def grid_of(stage: Stage, problem: Problem) -> tuple[int, int, int]:
@@ -67,18 +79,39 @@ def grid_of(stage: Stage, problem: Problem) -> tuple[int, int, int]:
     return blocks[stage.grid[0]], blocks[stage.grid[1]], 1
 
 
+def _one_block_a_tile(stage: Stage, problem: Problem, layout: Layout) -> KernelLaunch:
+    """``ENTRY(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)``."""
+    arguments = (
+        *(Int(problem.m), Int(problem.n), Int(problem.k), Float(problem.alpha)),
+        *(Pointer(layout.a), Int(layout.lda), Pointer(layout.b), Int(layout.ldb)),
+        *(Float(problem.beta), Pointer(layout.c), Int(layout.ldc)),
+    )
+    return KernelLaunch(stage.entry, grid_of(stage, problem), stage.block, arguments, shared_bytes=stage.shared_bytes)
+
+
+def _refuse_large_grid(stage: Stage, problem: Problem, kernel: KernelLaunch) -> None:
+    for axis, blocks, limit in zip("xyz", kernel.grid, GRID_LIMITS, strict=True):
+        if blocks > limit:
+            raise UsageError(
+                f"stage {stage.id} at {problem.label} needs a grid of {blocks} blocks in {axis}, the limit is {limit}",
+                "Choose a smaller size.",
+            )
+
+
 def _misfit(stage: Stage, problem: Problem, layout: Layout) -> str:
     """Why the fast path does not fit; empty when it does."""
     for name, size, multiple in zip("mnk", (problem.m, problem.n, problem.k), stage.multiples, strict=True):
         if size % multiple:
             return f"{name} = {size} is no multiple of {multiple}"
-    if not stage.has_guarded:
+    if stage.plan and problem.k == 0:
+        return "k = 0 leaves nothing to multiply"
+    if not stage.is_complete:
         return ""
     element = DTYPE_BYTES[stage.dtype]
     addresses = (("A", layout.a), ("B", layout.b), ("C", layout.c))
     rows = (("A", layout.lda * element), ("B", layout.ldb * element), ("C", layout.ldc * C_BYTES))
     for what, items in (("base", addresses), ("row", rows)):
         for name, number in items:
-            if number % stage.align_bytes:
+            if name in stage.aligned and number % stage.align_bytes:
                 return f"the {what} of {name} is not aligned to {stage.align_bytes} bytes"
     return ""

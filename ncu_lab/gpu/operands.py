@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_lab.gpu.launch_plan import Layout
+from ncu_lab.gpu.layout import Layout
 
 MARK = np.float32(-7.25e33)
 """Fills everything around C; a kernel that writes outside C changes it."""

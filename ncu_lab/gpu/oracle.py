@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ncu_lab.errors import ProgramError
 from ncu_lab.gpu.cublas import Cublas
 from ncu_lab.gpu.inputs import decode, encode, normal
-from ncu_lab.gpu.launch_plan import Layout
+from ncu_lab.gpu.layout import Layout
 from ncu_lab.model import Dtype, Operation, Problem
 
 ON_CPU_PRODUCTS = 2**31

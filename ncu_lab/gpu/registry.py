@@ -13,6 +13,7 @@ from typing import Any
 
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.gpu.expectations import read_expectations
+from ncu_lab.gpu.launch_plan import PLANS
 from ncu_lab.model import Dtype, Operation, Stage
 from ncu_lab.resources import data_dir
 
@@ -25,7 +26,11 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "dtype": typing.get_args(Dtype),
     "operation": typing.get_args(Operation),
     "library_math": _LIBRARY_MATHS,
+    "plan": tuple(PLANS),
 }
+_NAMES: Mapping[str, str] = {"aligned": "[ABC]", "auxiliary": r"\w+"}
+"""Lists of names, each with the pattern that every one of them matches."""
+
 _LENGTHS = {"block": 3, "multiples": 3, "grid": 2}
 
 
@@ -109,6 +114,12 @@ def _value(name: str, value: object, where: str) -> object:
         if kind is str and sorted(value) != ["m", "n"]:
             raise InputError(f'{where}: grid must be ["n", "m"] or ["m", "n"]')
         return tuple(value)
+    if name in _NAMES:
+        if not isinstance(value, list) or not all(
+            _is(item, str) and re.fullmatch(_NAMES[name], item) for item in value
+        ):
+            raise InputError(f"{where}: {name} must be a list of names that match {_NAMES[name]}")
+        return tuple(value)
     if name == "expect":
         return read_expectations(value, where)
     if name == "tile":
@@ -148,10 +159,13 @@ def _check_source(stage: Stage, where: str, folder: Path) -> None:
     threads = stage.block[0] * stage.block[1] * stage.block[2]
     if threads > 1024:
         raise InputError(f"{where}: a block of {threads} threads exceeds CUDA's limit of 1024")
-    if stage.multiples != (1, 1, 1) and not stage.has_guarded:
+    if (stage.multiples != (1, 1, 1) or stage.plan) and not stage.is_complete:
         raise InputError(
-            f"{where}: needs multiples {stage.multiples} but has_guarded is false, so some shapes have no path"
+            f"{where}: its fast path is choosy (multiples {stage.multiples}) but has_guarded is false and it has no "
+            "fallback, so some shapes have no path"
         )
+    if stage.has_guarded and stage.fallback is not None:
+        raise InputError(f"{where}: has_guarded and fallback exclude each other")
 
 
 def _check_links(stage: Stage, stages: Mapping[str, Stage], path: Path) -> None:
@@ -160,6 +174,8 @@ def _check_links(stage: Stage, stages: Mapping[str, Stage], path: Path) -> None:
             raise InputError(f'{path}: stage "{stage.id}": its {name} "{target}" is not registered')
     if stage.reference is not None and not stages[stage.reference].is_reference:
         raise InputError(f'{path}: stage "{stage.id}": its reference "{stage.reference}" is no library reference')
+    if stage.fallback is not None and not (stage.fallback in stages and stages[stage.fallback].has_guarded):
+        raise InputError(f'{path}: stage "{stage.id}": its fallback "{stage.fallback}" has no guarded path')
     for one in stage.expect:
         if one.against is not None and one.against not in stages:
             raise InputError(

@@ -24,11 +24,19 @@ NVTX_PREFIX = "ncu-lab/"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One stage with what was built of it; a library reference has no cubins."""
+    """One stage with what was built of it; a library reference has no cubins.
+
+    Attributes:
+        stage: The stage.
+        cubin: Of its fast path.
+        guarded_cubin: Of its guarded path, or of that of its fallback.
+        fallback: The stage whose guarded path serves what the fast path cannot, when it is another's.
+    """
 
     stage: Stage
     cubin: str | None = None
     guarded_cubin: str | None = None
+    fallback: Stage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +69,20 @@ class TargetRequest:
     result: str = ""
 
 
-def subjects_of(stages: Iterable[Stage], builds: Iterable[StageBuild]) -> tuple[Subject, ...]:
-    """Join stages with their builds; a stage without a fast build, a library reference, has no cubin."""
+def subjects_of(
+    stages: Iterable[Stage], builds: Iterable[StageBuild], registry: Mapping[str, Stage]
+) -> tuple[Subject, ...]:
+    """Join stages with their builds and fallbacks; a stage without a fast build, a library reference, has no cubin."""
     cubins = {(build.stage, build.variant): str(build.cubin) for build in builds}
-    return tuple(Subject(stage, cubins.get((stage.id, "fast")), cubins.get((stage.id, "guarded"))) for stage in stages)
+    return tuple(
+        Subject(
+            stage,
+            cubins.get((stage.id, "fast")),
+            cubins.get((stage.id, "guarded")),
+            None if stage.fallback is None else registry[stage.fallback],
+        )
+        for stage in stages
+    )
 
 
 def write(request: TargetRequest, path: Path) -> None:
@@ -108,8 +126,13 @@ def _request(document: Mapping[str, Any]) -> TargetRequest:
 
 
 def _subject(document: Mapping[str, Any]) -> Subject:
-    stage: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in document["stage"].items()
+    fallback = None if document["fallback"] is None else _stage(document["fallback"])
+    return Subject(_stage(document["stage"]), document["cubin"], document["guarded_cubin"], fallback)
+
+
+def _stage(document: Mapping[str, Any]) -> Stage:
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
     }
-    stage["expect"] = tuple(Expectation(**one) for one in document["stage"]["expect"])
-    return Subject(Stage(**stage), document["cubin"], document["guarded_cubin"])
+    fields["expect"] = tuple(Expectation(**one) for one in document["expect"])
+    return Stage(**fields)

@@ -1,24 +1,30 @@
-"""Launches stages on the GPU of this process: loads cubins with cupy, calls cuBLAS for references."""
+"""Launches stages on the GPU of this process: their own kernels by the driver, references by cuBLAS."""
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ncu_lab.errors import CheckFailedError, ProgramError
 from ncu_lab.gpu.cublas import WORKSPACE_BYTES, Cublas, captured_kernels
-from ncu_lab.gpu.launch_plan import LaunchPlan, Layout, plan
+from ncu_lab.gpu.driver import Driver, DriverError, prepare
+from ncu_lab.gpu.launch_plan import LaunchPlan, plan
+from ncu_lab.gpu.layout import Layout
 from ncu_lab.gpu.request import Subject
 from ncu_lab.model import Problem, Stage
 
+_MOST_READY = 64
+"""Calls whose arguments and tensor maps are kept: a bench repeats a few, a check goes through many."""
+
 
 class Runner:
-    """One stream, one cuBLAS handle and the loaded cubins of a process.
+    """One stream, one cuBLAS handle, one workspace and the loaded cubins of a process.
 
-    All work of the process goes into its own stream, since the default one cannot be captured.
+    All work of the process goes into its own stream, since the default one cannot be captured; the order in it also
+    lets all stages share the workspace.
     """
 
     def __init__(self) -> None:
@@ -26,21 +32,32 @@ class Runner:
 
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self.stream.use()
-        self._kernels: dict[tuple[str, str], Any] = {}
+        self.sm_count = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+        self._modules: dict[str, Any] = {}
+        self._workspace: Any = None
+        self._ready: dict[object, tuple[LaunchPlan, list[Callable[[], None]]]] = {}
 
     @functools.cached_property
     def cublas(self) -> Cublas:
         """The cuBLAS handle, made when first needed."""
         import cupy
 
-        self._workspace = cupy.empty(WORKSPACE_BYTES, dtype=cupy.uint8)
-        return Cublas(self.stream.ptr, self._workspace.data.ptr)
+        self._cublas_workspace = cupy.empty(WORKSPACE_BYTES, dtype=cupy.uint8)
+        return Cublas(self.stream.ptr, self._cublas_workspace.data.ptr)
+
+    @functools.cached_property
+    def _driver(self) -> Driver:
+        return Driver()
 
     def plan(self, subject: Subject, problem: Problem, layout: Layout) -> LaunchPlan:
         """Return how a subject would be launched; a library call has no geometry of ours."""
         if subject.stage.is_reference:
-            return LaunchPlan("library", (1, 1, 1), (1, 1, 1))
-        return plan(subject.stage, problem, layout)
+            return LaunchPlan("library")
+        return plan(subject.stage, problem, layout, sm_count=self.sm_count, fallback=subject.fallback)
+
+    def workspace_bytes(self, subject: Subject, problem: Problem) -> int:
+        """Return the device memory that a subject's kernels share for a problem laid out densely."""
+        return self.plan(subject, problem, Layout(max(1, problem.k), problem.n, problem.n)).workspace_bytes
 
     def launch(self, subject: Subject, problem: Problem, layout: Layout) -> LaunchPlan:
         """Enqueue one call of a subject.
@@ -52,29 +69,51 @@ class Runner:
 
         Raises:
             UsageError: When the stage cannot compute this.
-            ProgramError: When its cubin is missing or does not load.
+            ProgramError: When its cubin is missing or does not load, or a launch is refused.
         """
         stage = subject.stage
-        how = self.plan(subject, problem, layout)
         if stage.is_reference:
             self.cublas.gemm(stage.library_math, stage.operation, problem, layout)
-            return how
-        path = subject.guarded_cubin if how.variant == "guarded" else subject.cubin
-        if path is None:
-            raise ProgramError(f"stage {stage.id} has no {how.variant} cubin in the request")
-        self._kernel(path, stage.entry)(how.grid, how.block, _arguments(problem, layout))
+            return self.plan(subject, problem, layout)
+        # All that decides arguments and tensor maps: every dimension and every pointer.
+        key = (stage.id, subject.cubin, subject.guarded_cubin, problem, layout)
+        if key not in self._ready:
+            self._prepare(key, subject, self.plan(subject, problem, layout))
+        how, calls = self._ready[key]
+        for call in calls:
+            call()
         return how
 
-    def _kernel(self, path: str, entry: str) -> Any:
-        import cupy
-        from cupy_backends.cuda.api.driver import CUDADriverError
+    def _prepare(self, key: object, subject: Subject, how: LaunchPlan) -> None:
+        path = subject.guarded_cubin if how.variant == "guarded" else subject.cubin
+        if path is None:
+            raise ProgramError(f"stage {subject.stage.id} has no {how.variant} cubin in the request")
+        workspace = self._workspace_of(how.workspace_bytes)
+        if len(self._ready) >= _MOST_READY:
+            self._ready.clear()
+        calls = [
+            prepare(self._driver, self._function(path, kernel.entry), kernel, self.stream.ptr, workspace)
+            for kernel in how.kernels
+        ]
+        self._ready[key] = how, calls
 
-        if (path, entry) not in self._kernels:
-            try:
-                self._kernels[path, entry] = cupy.RawModule(path=path).get_function(entry)
-            except (CUDADriverError, OSError) as error:
-                raise ProgramError(f"the cubin of {entry} cannot be loaded ({path}): {error}") from error
-        return self._kernels[path, entry]
+    def _workspace_of(self, size: int) -> int:
+        """Return the address of at least ``size`` bytes; calls prepared for a smaller workspace are forgotten."""
+        import cupy
+
+        if size and (self._workspace is None or self._workspace.nbytes < size):
+            self._ready.clear()
+            self._workspace = None  # given back first: both together might not fit
+            self._workspace = cupy.empty(size, dtype=cupy.uint8)
+        return 0 if self._workspace is None else int(self._workspace.data.ptr)
+
+    def _function(self, path: str, entry: str) -> Any:
+        try:
+            if path not in self._modules:
+                self._modules[path] = self._driver.load(Path(path))
+            return self._driver.function(self._modules[path], entry)
+        except DriverError as error:
+            raise ProgramError(f"the cubin of {entry} cannot be loaded ({path}): {error}") from error
 
     def reference_kernels(self, subject: Subject, problem: Problem, layout: Layout) -> tuple[str, ...]:
         """Return the kernels that a library reference launches, after proving by their names that they are its own.
@@ -101,20 +140,3 @@ def verify_precision(stage: Stage, names: tuple[str, ...]) -> None:
             f"{stage.id} did not run in the precision it stands for: its kernels are {', '.join(names) or 'none'}",
             f'Expected a name that matches "{stage.kernel_pattern}".',
         )
-
-
-def _arguments(problem: Problem, layout: Layout) -> tuple[Any, ...]:
-    """Arguments of ENTRY(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), each in the width the kernel expects."""
-    return (
-        np.int32(problem.m),
-        np.int32(problem.n),
-        np.int32(problem.k),
-        np.float32(problem.alpha),
-        np.uint64(layout.a),
-        np.int32(layout.lda),
-        np.uint64(layout.b),
-        np.int32(layout.ldb),
-        np.float32(problem.beta),
-        np.uint64(layout.c),
-        np.int32(layout.ldc),
-    )

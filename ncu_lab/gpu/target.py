@@ -76,7 +76,8 @@ def _check(request: TargetRequest, device: Device) -> dict[str, Any]:
         begin = time.monotonic()
         stage = subject.stage
         problem = stage.shape(request.problem)
-        _need(check_bytes(stage, problem), f"checking {stage.id} at {problem.label}", device)
+        needed = check_bytes(stage, problem) + runner.workspace_bytes(subject, problem)
+        _need(needed, f"checking {stage.id} at {problem.label}", device)
         cases = criteria.cases(stage, request.problem, quick=request.quick, shapes=request.shapes)
         cases = runnable(runner, subject, cases)
 
@@ -93,9 +94,11 @@ class _Bench:
     """Operands shared by all timed or profiled subjects: random inputs, C poisoned with NaN unless beta reads it."""
 
     def __init__(self, request: TargetRequest, device: Device) -> None:
-        _need(_operand_bytes(request), f"{request.problem.label} with these stages", device)
         self.request = request
         self.runner = Runner()
+        workspaces = [self.runner.workspace_bytes(one, self.problem(one)) for one in request.subjects]
+        needed = _operand_bytes(request) + max(workspaces, default=0)
+        _need(needed, f"{request.problem.label} with these stages", device)
         self._made: dict[tuple[Dtype, Operation], Operands] = {}
 
     def problem(self, subject: Subject) -> Problem:
@@ -119,9 +122,17 @@ class _Bench:
 
     def how(self, subject: Subject) -> dict[str, Any]:
         plan = self.runner.plan(subject, self.problem(subject), self.operands(subject).layout)
-        return {"subject": subject.stage.id, "problem": dataclasses.asdict(self.problem(subject))} | dataclasses.asdict(
-            plan
-        )
+        return {
+            "subject": subject.stage.id,
+            "problem": dataclasses.asdict(self.problem(subject)),
+            "variant": plan.variant,
+            "reason": plan.reason,
+            "workspace_bytes": plan.workspace_bytes,
+            "kernels": [
+                {"entry": kernel.entry, "role": kernel.role, "grid": kernel.grid, "block": kernel.block}
+                for kernel in plan.kernels
+            ],
+        }
 
     def reference(self, subject: Subject) -> dict[str, Any]:
         """Prove a reference's precision by the names of its kernels; where they cannot be told, say why."""

@@ -8,7 +8,9 @@ from typing import Any
 
 from ncu_lab.errors import ProgramError, UsageError
 from ncu_lab.gpu.criteria import Case, Errors, errors, explain, limit
-from ncu_lab.gpu.launch_plan import LaunchPlan, Layout
+from ncu_lab.gpu.driver import DriverError
+from ncu_lab.gpu.launch_plan import LaunchPlan
+from ncu_lab.gpu.layout import Layout
 from ncu_lab.gpu.operands import Operands, is_untouched_around, place_input, place_result, reset_result
 from ncu_lab.gpu.oracle import Oracle, Truth
 from ncu_lab.gpu.request import Subject
@@ -43,7 +45,6 @@ def check_subject(
 
 def _check_case(runner: Runner, oracle: Oracle, subject: Subject, case: Case) -> CheckCase:
     from cupy.cuda.runtime import CUDARuntimeError
-    from cupy_backends.cuda.api.driver import CUDADriverError
 
     stage, problem = subject.stage, case.problem
     try:
@@ -52,7 +53,7 @@ def _check_case(runner: Runner, oracle: Oracle, subject: Subject, case: Case) ->
         operands = _place(stage, case, truth, initial)
         how = runner.launch(subject, problem, operands.layout)
         runner.stream.synchronize()
-    except (CUDADriverError, CUDARuntimeError) as error:
+    except (DriverError, CUDARuntimeError) as error:
         raise ProgramError(
             f"stage {stage.id} crashed on {problem.label} (alpha {problem.alpha:g}, beta {problem.beta:g}, "
             f"{case.name}): {error}",

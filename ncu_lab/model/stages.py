@@ -75,7 +75,13 @@ class Stage:
         reference: The library reference of the same precision, id.
         multiples: Multiples of m, n, k the fast path needs; all 1 where it fits every shape.
         align_bytes: Alignment of base pointers and rows the fast path needs.
-        has_guarded: Whether a second, guarded cubin serves what the fast path cannot.
+        aligned: Which of A, B and C must be aligned so.
+        has_guarded: Whether a second, guarded cubin of its own serves what the fast path cannot.
+        fallback: The stage whose guarded cubin serves it instead; None for no such.
+        plan: How the fast path is launched where it takes more than one kernel with a block a tile: a name known to
+            ``ncu_lab.gpu.launch_plan``.
+        auxiliary: Entries of the kernels that the plan launches beside ``entry``, which is the main one.
+        shared_bytes: Dynamic shared memory of a block of the main kernel.
         library_math: For a reference: the cuBLAS math (``pedantic``, ``tf32``, ``fp16``, ``bf16``).
         kernel_pattern: For a reference: a regular expression its kernel's name must match (precision, by name).
         expect: What it should show and change, each with its source; judged by ``ncu_lab.analyze.expectations``.
@@ -98,7 +104,12 @@ class Stage:
     reference: str | None = None
     multiples: tuple[int, int, int] = (1, 1, 1)
     align_bytes: int = 4
+    aligned: tuple[str, ...] = ("A", "B", "C")
     has_guarded: bool = False
+    fallback: str | None = None
+    plan: str = ""
+    auxiliary: tuple[str, ...] = ()
+    shared_bytes: int = 0
     library_math: str = ""
     kernel_pattern: str = ""
     expect: tuple[Expectation, ...] = ()
@@ -107,6 +118,23 @@ class Stage:
     def is_reference(self) -> bool:
         """Whether this is a library call instead of a kernel of ours."""
         return bool(self.library_math)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether some path serves every shape and alignment, beside one that may be choosy."""
+        return self.has_guarded or self.fallback is not None
+
+    @property
+    def needs(self) -> str:
+        """The least architecture, ``sm_80``, or the only one, ``sm_90a``."""
+        return f"sm_{self.min_cc}{self.arch_suffix}"
+
+    def runs_on(self, compute_capability: int) -> bool:
+        """Whether a GPU can run it; ``compute_capability`` is 10 * major + minor.
+
+        Architecture-specific code (suffix ``a``) runs on its own architecture alone.
+        """
+        return compute_capability == self.min_cc if self.arch_suffix else compute_capability >= self.min_cc
 
     def shape(self, problem: Problem) -> Problem:
         """Return the problem this stage really computes: C = A·Aᵀ has N = M."""
@@ -133,7 +161,7 @@ class StageBuild:
         spill_store_bytes: Bytes of spill stores a thread.
         spill_load_bytes: Bytes of spill loads a thread.
         stack_bytes: Stack frame a thread.
-        shared_bytes: Static shared memory a block.
+        shared_bytes: Shared memory a block, static and dynamic.
         barriers: Named barriers used.
         cached: Whether it came from the cache.
         seconds: Compile time of the build that made it.

@@ -72,7 +72,7 @@ def time_stages(
     stages = [stage for stage in registry.values() if stage.id in asked]
     device = current_device()
     builds = build_stages([stage.id for stage in stages])
-    request = TargetRequest("bench", problem, subjects_of(stages, builds), samples=samples)
+    request = TargetRequest("bench", problem, subjects_of(stages, builds, registry), samples=samples)
     taken: list[TimingSample] = []
 
     def describe(id: str, data: dict[str, Any]) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Literal
+from dataclasses import replace
 
 from ncu_lab.errors import NcuLabError
 from ncu_lab.gpu.compile import build_stage, capability, default_arch
@@ -25,7 +25,7 @@ def kernel_ids(arch: str | None = None) -> list[str]:
     return [
         stage.id
         for stage in load_stages().values()
-        if not stage.is_reference and (arch is None or stage.min_cc <= capability(arch))
+        if not stage.is_reference and (arch is None or stage.runs_on(capability(arch)))
     ]
 
 
@@ -50,7 +50,7 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
     target = arch or default_arch()
     stop = threading.Event()
     with ThreadPoolExecutor(min(len(stages) or 1, os.cpu_count() or 1)) as pool, _stopping(pool, stop):
-        waiting = [(stage, pool.submit(_build, stage, target, stop)) for stage in stages]
+        waiting = [(stage, pool.submit(_build, stage, registry, target, stop)) for stage in stages]
         builds: list[StageBuild] = []
         for stage, future in waiting:
             report(ProgressEvent("build", stage.id, "start", target))
@@ -83,6 +83,12 @@ def describe_build(build: StageBuild) -> str:
     return f"{build.arch}   {build.registers} registers · {spills} · {byte_count(build.shared_bytes)} shared{cached}"
 
 
-def _build(stage: Stage, arch: str, stop: threading.Event) -> list[StageBuild]:
-    variants: tuple[Literal["fast", "guarded"], ...] = ("fast", "guarded") if stage.has_guarded else ("fast",)
-    return [build_stage(stage, arch, variant, stop=stop) for variant in variants]
+def _build(stage: Stage, registry: Mapping[str, Stage], arch: str, stop: threading.Event) -> list[StageBuild]:
+    """Build the fast path and the guarded one: the stage's own, or its fallback's under this stage's name."""
+    builds = [build_stage(stage, arch, stop=stop)]
+    if stage.fallback is not None:
+        fallback = replace(registry[stage.fallback], dtype=stage.dtype)
+        builds.append(replace(build_stage(fallback, arch, "guarded", stop=stop), stage=stage.id))
+    elif stage.has_guarded:
+        builds.append(build_stage(stage, arch, "guarded", stop=stop))
+    return builds

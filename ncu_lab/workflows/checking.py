@@ -45,7 +45,7 @@ def check_stages(
     stages = [find_stage(registry, id) for id in ids]
     current_device()  # without a GPU say so before anything is built
     builds = build_stages(ids)
-    request = TargetRequest("check", problem, subjects_of(stages, builds), quick=quick)
+    request = TargetRequest("check", problem, subjects_of(stages, builds, registry), quick=quick)
     result = run_target(request, timeout_s=timeout_s, report=report, describe=_describe)
     return [case_of(document) for document in result["cases"]]
 

@@ -87,7 +87,7 @@ class Job:
         selection: Which launches.
         timeout_s: Seconds after which it is ended.
         subject: Name in progress events.
-        expected_kernels: How many kernels are expected at least; None where nobody knows.
+        expected_kernels: How many kernels are expected; None where nobody knows.
     """
 
     ncu: Ncu

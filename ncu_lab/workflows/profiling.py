@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -240,7 +240,7 @@ def _refuse_wrong_results(checks: Sequence[CheckCase]) -> None:
 def _profile_and_store(request: ProfileRequest, draft: Draft, store: Store, report: Reporter) -> Run:
     with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
         path = Path(folder, "request.json")
-        subjects = subjects_of(draft.stages, draft.builds)
+        subjects = subjects_of(draft.stages, draft.builds, load_stages())
         write(
             TargetRequest(
                 "profile", request.problem, subjects, launches=request.launches, result=str(Path(folder, "result.json"))
@@ -259,7 +259,7 @@ def _stages_job(request: ProfileRequest, stages: Sequence[Stage], ncu: Ncu, path
         selection=Selection(from_start=False),
         timeout_s=request.settings.timeout_s,
         subject=stages[0].id if len(stages) == 1 else f"{len(stages)} stages",
-        expected_kernels=len(stages) * request.launches,
+        expected_kernels=sum(1 + len(stage.auxiliary) for stage in stages) * request.launches,
     )
 
 
@@ -284,9 +284,9 @@ def _collect_and_store(job: Job, draft: Draft, store: Store, report: Reporter, k
     report(ProgressEvent("profile", job.subject, "start"))
     try:
         with collect(job, report) as collected:
-            draft.parsed = collected.parsed
-            draft.notices += [*collected.notices, *unproven_references(collected.parsed, draft.stages)]
-            shortfall = collected.shortfall or missing_stages(collected.parsed, draft.stages)
+            draft.parsed = with_declared_roles(collected.parsed, draft.stages)
+            draft.notices += [*collected.notices, *unproven_references(draft.parsed, draft.stages)]
+            shortfall = collected.shortfall or missing_stages(draft.parsed, draft.stages)
             draft.status = "complete" if shortfall is None else "partial"
             state: Literal["done", "failed"] = "done" if shortfall is None else "failed"
             report(ProgressEvent("profile", job.subject, state, _extent(collected), seconds=collected.seconds))
@@ -308,6 +308,19 @@ def _extent(collected: Collected) -> str:
     count = len(collected.parsed.launches)
     passes = f", {collected.passes} passes" if collected.passes else ""
     return f"{count} kernel{'s' if count != 1 else ''}{passes}"
+
+
+def with_declared_roles(parsed: ParsedReport, stages: Sequence[Stage]) -> ParsedReport:
+    """Mark the kernels that a stage declares as auxiliary, whatever time they took; the reader goes by time alone."""
+    launches = parsed.launches
+    roles = launches["role"].copy()
+    for stage in stages:
+        if stage.auxiliary:
+            own = launches["stage"] == stage.id
+            helps = launches["function"].isin(stage.auxiliary)
+            roles[own] = "main"
+            roles[own & helps] = "auxiliary"
+    return replace(parsed, launches=launches.assign(role=roles))
 
 
 def missing_stages(parsed: ParsedReport, stages: Sequence[Stage]) -> NcuLabError | None:

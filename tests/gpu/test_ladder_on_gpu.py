@@ -24,7 +24,7 @@ pytestmark = pytest.mark.gpu
 
 def supported() -> list[str]:
     major, minor = current_device().compute_capability or (0, 0)
-    return [stage.id for stage in load_stages().values() if stage.min_cc <= 10 * major + minor]
+    return [stage.id for stage in load_stages().values() if stage.runs_on(10 * major + minor)]
 
 
 def test_every_stage_is_right_at_every_shape() -> None:
@@ -54,10 +54,10 @@ def test_timings_are_complete_and_the_references_proven() -> None:
 
 def test_profile_mode_runs_without_a_profiler() -> None:
     stages = [load_stages()[id] for id in ("2d", "cublas-tf32")]
-    subjects = subjects_of(stages, build_stages(["2d"]))
+    subjects = subjects_of(stages, build_stages(["2d"]), load_stages())
     result = run_target(TargetRequest("profile", Problem(256, 256, 256), subjects), timeout_s=120)
     assert [launch["variant"] for launch in result["launches"]] == ["fast", "library"]
-    assert result["launches"][0]["grid"] == [2, 2, 1]
+    assert result["launches"][0]["kernels"][0]["grid"] == [2, 2, 1]
 
 
 def test_probe_launches_one_kernel() -> None:

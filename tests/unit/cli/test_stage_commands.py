@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from ncu_lab.advice import COMMANDS
 from ncu_lab.cli.app import app
-from ncu_lab.cli.options import chosen_stages
+from ncu_lab.cli.options import chosen_stages, stages_here
 from ncu_lab.errors import CheckFailedError, UsageError
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.gpu.toolkit import find_tool
@@ -65,6 +65,19 @@ def test_stage_and_all_exclude_each_other() -> None:
         chosen_stages(None, False, [])
     with pytest.raises(UsageError, match="Did you mean 2d"):
         chosen_stages(["2dd"], False, [])
+
+
+def test_all_leaves_out_what_the_gpu_cannot_run_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ncu_lab.gpu.devices.present_arch", lambda: "sm_80")
+    ids = stages_here()
+    assert "warptiled" in ids
+    assert "sgemm-hopper" not in ids
+    assert "note: sgemm-hopper is skipped: it needs sm_90a, the GPU here is sm_80" in capsys.readouterr().err
+    monkeypatch.setattr("ncu_lab.gpu.devices.present_arch", lambda: None)
+    assert stages_here() == list(load_stages())
+    assert capsys.readouterr().err == ""
 
 
 def cases(wrong: bool) -> list[CheckCase]:

@@ -5,7 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_lab.errors import UsageError
-from ncu_lab.gpu.launch_plan import Layout, grid_of, plan
+from ncu_lab.gpu.kernel_launch import Float, Int, Pointer
+from ncu_lab.gpu.launch_plan import LaunchPlan, grid_of
+from ncu_lab.gpu.launch_plan import plan as plan_for
+from ncu_lab.gpu.layout import Layout
 from ncu_lab.model import Problem, Stage
 
 ALIGNED = Layout(256, 512, 512)
@@ -29,9 +32,46 @@ def stage(**fields: object) -> Stage:
     return Stage(**{**values, **fields})  # type: ignore[arg-type]  # fields vary by test
 
 
+def plan(stage: Stage, problem: Problem, layout: Layout, fallback: Stage | None = None) -> LaunchPlan:
+    return plan_for(stage, problem, layout, sm_count=132, fallback=fallback)
+
+
 def test_fast_path_and_its_grid() -> None:
     how = plan(stage(), Problem(384, 512, 256), ALIGNED)
-    assert (how.variant, how.grid, how.block, how.reason) == ("fast", (8, 3, 1), (256, 1, 1), "")
+    assert (how.variant, how.reason, how.workspace_bytes) == ("fast", "", 0)
+    [kernel] = how.kernels
+    assert (kernel.entry, kernel.grid, kernel.block, kernel.role) == ("x", (8, 3, 1), (256, 1, 1), "main")
+    assert how.main is kernel
+
+
+def test_arguments_are_in_the_kernels_order() -> None:
+    [kernel] = plan(stage(), Problem(1, 2, 3, 0.5, -2.0), Layout(4, 5, 6, 0x10, 0x20, 0x30)).kernels
+    head = (Int(1), Int(2), Int(3), Float(0.5))
+    assert kernel.arguments == (
+        *head,
+        *(Pointer(0x10), Int(4), Pointer(0x20), Int(5)),
+        *(Float(-2.0), Pointer(0x30), Int(6)),
+    )
+
+
+def test_a_library_reference_has_no_kernel_of_ours() -> None:
+    assert LaunchPlan("library").main is None
+
+
+def test_a_fallback_serves_with_its_own_entry_and_geometry() -> None:
+    other = stage(id="y", entry="y", tile={"BM": 32, "BN": 32}, block=(32, 4, 1))
+    how = plan(stage(has_guarded=False, fallback="y"), Problem(65, 64, 8), ALIGNED, other)
+    assert (how.variant, how.reason) == ("guarded", "m = 65 is no multiple of 128")
+    [kernel] = how.kernels
+    assert (kernel.entry, kernel.grid, kernel.block) == ("y", (2, 3, 1), (32, 4, 1))
+    fast = plan(stage(has_guarded=False, fallback="y"), Problem(128, 64, 8), ALIGNED, other)
+    assert (fast.variant, fast.kernels[0].entry) == ("fast", "x")
+
+
+def test_only_what_must_be_aligned_is_asked_to_be() -> None:
+    odd_rows = Layout(257, 512, 512, a=4)
+    assert plan(stage(aligned=("B", "C")), Problem(384, 512, 256), odd_rows).variant == "fast"
+    assert plan(stage(aligned=("A",)), Problem(384, 512, 256), odd_rows).variant == "guarded"
 
 
 def test_grid_where_x_walks_rows() -> None:
@@ -71,7 +111,7 @@ def test_a_stage_without_guarded_path() -> None:
 
 def test_refuses_a_grid_beyond_the_limit() -> None:
     tall = stage(tile={"BM": 16, "BN": 16}, multiples=(1, 1, 1))
-    assert plan(tall, Problem(16 * 65535, 16, 1), ALIGNED).grid == (1, 65535, 1)
+    assert plan(tall, Problem(16 * 65535, 16, 1), ALIGNED).kernels[0].grid == (1, 65535, 1)
     with pytest.raises(UsageError, match="65536 blocks in y, the limit is 65535"):
         plan(tall, Problem(16 * 65536, 16, 1), ALIGNED)
 

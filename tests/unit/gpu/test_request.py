@@ -35,7 +35,7 @@ def test_round_trip_of_every_stage(tmp_path: Path) -> None:
     request = TargetRequest(
         "check",
         Problem(3, 5, 7, alpha=-1.5, beta=0.25),
-        subjects_of(stages.values(), builds),
+        subjects_of(stages.values(), builds, stages),
         samples=4,
         seed=99,
         shapes=(Problem(1, 2, 0), Problem(9, 9, 9)),
@@ -51,9 +51,17 @@ def test_round_trip_of_every_stage(tmp_path: Path) -> None:
 def test_subjects_join_stages_and_builds() -> None:
     stages = load_stages()
     builds = [build("2d", "guarded"), build("2d", "fast")]
-    two, library = subjects_of([stages["2d"], stages["cublas-fp32"]], builds)
+    two, library = subjects_of([stages["2d"], stages["cublas-fp32"]], builds, stages)
     assert (two.cubin, two.guarded_cubin) == ("/cache/2d-fast.cubin", "/cache/2d-guarded.cubin")
     assert (library.cubin, library.guarded_cubin) == (None, None)
+    assert two.fallback is None
+
+
+def test_a_subject_brings_the_stage_that_it_falls_back_to() -> None:
+    stages = load_stages()
+    [summit] = subjects_of([stages["sgemm-hopper"]], [build("sgemm-hopper", "guarded")], stages)
+    assert summit.fallback == stages["warptiled"]
+    assert summit.guarded_cubin == "/cache/sgemm-hopper-guarded.cubin"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"mode": "dance"}'])

@@ -41,6 +41,21 @@ def test_builds_both_variants_and_skips_references(tmp_path: Path, monkeypatch: 
 
 
 @needs_nvcc
+def test_a_fallback_is_built_under_the_name_and_type_of_the_stage_it_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCU_LAB_CACHE", str(tmp_path))
+    fast, guarded = building.build_stages(["wgmma"], "sm_90")
+    assert [(build.stage, build.variant, build.arch) for build in (fast, guarded)] == [
+        ("wgmma", "fast", "sm_90a"),
+        ("wgmma", "guarded", "sm_90"),
+    ]
+    assert "-DBF16=1" in guarded.flags
+    assert fast.shared_bytes == load_stages()["wgmma"].shared_bytes  # all of it is dynamic
+    assert (fast.spill_store_bytes, fast.warnings) == (0, ())
+
+
+@needs_nvcc
 def test_a_stage_that_does_not_fit_is_reported_and_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCU_LAB_CACHE", str(tmp_path))
     events: list[ProgressEvent] = []
@@ -76,6 +91,9 @@ def test_kernel_ids_are_what_an_architecture_can_run() -> None:
     assert "cublas-fp32" not in building.kernel_ids()
     assert "warptiled" in building.kernel_ids("sm_90")
     assert "warptiled" not in building.kernel_ids("sm_75")
+    assert "sgemm-hopper" in building.kernel_ids("sm_90")
+    assert "sgemm-hopper" not in building.kernel_ids("sm_80")
+    assert "sgemm-hopper" not in building.kernel_ids("sm_120")  # sm_90a code runs on sm_90 alone
     with pytest.raises(UsageError):
         building.kernel_ids("hopper")
 

@@ -1,0 +1,89 @@
+// What kernels for sm_90a share: shared addresses, mbarriers, boxes that the copy engine (TMA) brings, grouped rasters.
+//
+// An mbarrier counts arrivals and announced bytes; when all of a phase are there, the phase is over and the next begins.
+// Who waits names the parity of the phase: 0, 1, 0, … A wait for the parity before the first (1) returns at once.
+#pragma once
+
+#include <cuda.h>
+#include <stdint.h>
+
+#include "common.cuh"
+
+/// The 32-bit address that PTX wants for shared memory.
+__device__ __forceinline__ uint32_t shared_address(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
+/// Of lane 0: the compiler then knows that the value is the same in the whole warp, and may keep it in a uniform register.
+__device__ __forceinline__ int uniform(int value) { return __shfl_sync(0xFFFFFFFF, value, 0); }
+
+/// True in one lane of a converged warp.
+__device__ __forceinline__ bool elected() {
+  uint32_t one;
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "elect.sync _|p, 0xFFFFFFFF;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}\n"
+      : "=r"(one));
+  return one;
+}
+
+__device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+/// Makes initialised barriers known to the copy engine and to other blocks of the cluster; a barrier of threads follows.
+__device__ __forceinline__ void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/// Wait until the phase of this parity is over.
+__device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "WAIT:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra WAIT;\n"
+      "}\n" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+/// One arrival for a whole warp; electing waits for every lane, so all their reads are done.
+__device__ __forceinline__ void warp_arrive(uint32_t barrier) {
+  asm volatile(
+      "{\n"
+      ".reg .pred one;\n"
+      "elect.sync _|one, 0xFFFFFFFF;\n"
+      "@one mbarrier.arrive.shared::cta.b64 _, [%0];\n"
+      "}\n" ::"r"(barrier)
+      : "memory");
+}
+
+/// The arrival of the thread that asks for boxes: it announces their bytes, which count as they land.
+__device__ __forceinline__ void expect_bytes(uint32_t barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+/// Ask for the box of a tensor map at column x, row y. What lies outside the matrix arrives as zeros, and counts.
+__device__ __forceinline__ void load_box(uint32_t to, const CUtensorMap* map, int x, int y, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+      "l"(map), "r"(x), "r"(y), "r"(barrier)
+      : "memory");
+}
+
+/// Row and column of the t-th of `rows_all` x `cols_all` tiles: groups of `group` rows, walked column by column, so that
+/// tiles which run at the same time share rows of A and columns of B in the L2 cache.
+__device__ __forceinline__ void grouped_raster(int t, int group, int rows_all, int cols_all, int& row, int& col) {
+  const int per_group = group * cols_all;
+  const int first = t / per_group * group;
+  const int rows = min(group, rows_all - first);
+  const int within = t % per_group;
+  row = first + within % rows;
+  col = within / rows;
+}

@@ -1,0 +1,94 @@
+"""The launches of fast paths that take more than one kernel with one block a tile. Pure.
+
+Each function takes a stage, the problem, its layout and the GPU's number of multiprocessors, and returns the kernels in
+their order with the bytes of workspace that they share. What a kernel's arguments mean is said in its source.
+"""
+
+from __future__ import annotations
+
+from ncu_lab.gpu.kernel_launch import Float, Int, KernelLaunch, Pointer, TensorMap, Workspace
+from ncu_lab.gpu.layout import C_BYTES, Layout
+from ncu_lab.model import DTYPE_BYTES, Problem, Stage
+
+Kernels = tuple[tuple[KernelLaunch, ...], int]
+
+TRANSPOSE_PIECE = (128, 32)
+"""Rows and columns of A that a block of ``transpose_a`` takes at a time."""
+
+TRANSPOSE_BLOCK = (256, 1, 1)
+TRANSPOSE_BLOCKS_PER_SM = 8
+
+
+def transposed(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kernels:
+    """A is transposed into the workspace, then a persistent kernel multiplies; the last, partial wave is split over K.
+
+    Two blocks an SM run at once, and so may wait for each other's sums. Where each would have more tiles than its list
+    holds, there are more blocks, nothing is split, and no block waits for another.
+    """
+    m, n, k = problem.m, problem.n, problem.k
+    bm, bn, bk = (stage.tile[name] for name in ("BM", "BN", "BK"))
+    tiles = -(-m // bm) * -(-n // bn)
+    workers = 2 * sm_count
+    listed = stage.tile["SEGMENTS"] - 3  # a share of the split tiles is at most three stretches
+    whole = tiles // workers
+    workers, split = (workers, tiles % workers) if whole <= listed else (-(-tiles // listed), 0)
+
+    workspace = Workspace()
+    pitch = -(-m // 32) * 32
+    at = workspace.take(pitch * k * 4)
+    partial = workspace.take(workers * bm * bn * 4 if split else 0)
+    flag_count = workers * stage.block[0] // 32
+    flags = workspace.take(flag_count * 4)
+
+    pieces = -(-m // TRANSPOSE_PIECE[0]) * -(-k // TRANSPOSE_PIECE[1])
+    transpose = KernelLaunch(
+        "transpose_a",
+        (min(TRANSPOSE_BLOCKS_PER_SM * sm_count, pieces), 1, 1),
+        TRANSPOSE_BLOCK,
+        (
+            *(Pointer(layout.a), Pointer(at), Int(m), Int(k), Int(layout.lda), Int(pitch)),
+            *(Pointer(flags), Int(flag_count)),
+        ),
+        role="auxiliary",
+    )
+    multiply = KernelLaunch(
+        stage.entry,
+        (workers, 1, 1),
+        stage.block,
+        (
+            TensorMap("fp32", at, m, k, pitch * 4, (bm, bk)),
+            TensorMap("fp32", layout.b, n, k, layout.ldb * 4, (bn, bk)),
+            *(Pointer(layout.c), Int(m), Int(n), Int(k), Int(layout.ldc)),
+            *(Float(problem.alpha), Float(problem.beta), Int(split), Pointer(partial), Pointer(flags)),
+        ),
+        shared_bytes=stage.shared_bytes,
+        early=True,
+    )
+    return (transpose, multiply), workspace.bytes
+
+
+def clustered(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kernels:
+    """A persistent kernel of clusters along M, one block an SM; the copy engine brings A and B and takes C away.
+
+    As few clusters as need no more waves than all that fit: multiprocessors that would only idle save power.
+    """
+    m, n, k = problem.m, problem.n, problem.k
+    bm, bn, bk, cluster = (stage.tile[name] for name in ("BM", "BN", "BK", "CLUSTER"))
+    work = -(-m // (bm * cluster)) * -(-n // bn)
+    waves = -(-work // (sm_count // cluster))
+    operand_bytes = DTYPE_BYTES[stage.dtype]
+    multiply = KernelLaunch(
+        stage.entry,
+        (-(-work // waves) * cluster, 1, 1),
+        stage.block,
+        (
+            TensorMap(stage.dtype, layout.a, k, m, layout.lda * operand_bytes, (bk, bm), 128),
+            TensorMap(stage.dtype, layout.b, n, k, layout.ldb * operand_bytes, (128 // operand_bytes, bk), 128),
+            TensorMap("fp32", layout.c, n, m, layout.ldc * C_BYTES, (128 // C_BYTES, 64), 128),
+            *(Pointer(layout.c), Int(m), Int(n), Int(k), Int(layout.ldc)),
+            *(Float(problem.alpha), Float(problem.beta)),
+        ),
+        cluster=cluster,
+        shared_bytes=stage.shared_bytes,
+    )
+    return (multiply,), 0
