@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median, median_low
 from typing import Literal
 
+from ncu_lab.analyze.expectations import judge
 from ncu_lab.analyze.roofline import common_roofs, read_roofs, roofline_points
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.analyze.timings import Timing, share_of_reference, timing, timing_samples
@@ -92,7 +93,8 @@ def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Prob
     absent = [stage_id for stage_id in stages if stage_id not in measured]
     if absent:
         omitted.append(Notice("not_measured", f"not measured: {', '.join(absent)}"))
-    rows = [_row(found, within, measured, problem, stages) for found in ordered]
+    found_rows = {found.stage.id: _row(found, within, measured, problem, stages) for found in ordered}
+    rows = [replace(row, findings=judge(row, found_rows)) for row in found_rows.values()]
     points = [point for found in ordered if found.summary for point in roofline_points(found.summary, found.roofs)]
     newest = usable[0].meta if usable else None
     return Ladder(

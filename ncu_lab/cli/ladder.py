@@ -23,6 +23,9 @@ def ladder(
             show_default=False,
         ),
     ] = None,
+    expectations: Annotated[
+        bool, typer.Option("--expectations", help="Show what each stage was expected to show, and what it does.")
+    ] = False,
     store: StoreOption = None,
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
@@ -35,6 +38,7 @@ def ladder(
     """
     from ncu_lab.cli.options import refuse_below_one
     from ncu_lab.render.documents import ladder_document
+    from ncu_lab.render.expectations import finding_columns, finding_rows, flat_finding_columns, print_expectations
     from ncu_lab.render.ladder import ladder_columns, ladder_rows, print_ladder
     from ncu_lab.render.summary import flat_columns
     from ncu_lab.render.terminal import Terminal, emit, emit_document
@@ -48,8 +52,14 @@ def ladder(
         warn(notice.message)
     if format is Format.JSON:
         emit_document(ladder_document(found), sys.stdout)
+    elif expectations and format is Format.TABLE:
+        print_expectations(found, Terminal(sys.stdout))
+    elif expectations:
+        columns = finding_columns() if format is Format.MARKDOWN else flat_finding_columns()
+        emit(finding_rows((*found.rows, *found.references)), columns, format.value, sys.stdout)
     elif format is Format.TABLE:
-        print_ladder(found, Terminal(sys.stdout), store_words(store, example), Store(folder).short_id)
+        which = "" if size is None else f" --size {size}"
+        print_ladder(found, Terminal(sys.stdout), store_words(store, example), Store(folder).short_id, which)
     else:
         rows = [row for row in ladder_rows(found) if row]
         columns = ladder_columns() if format is Format.MARKDOWN else flat_columns(rows)

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from ncu_lab.errors import InputError
 from ncu_lab.metrics import METRICS, STALL_ORDER
 from ncu_lab.model import BUILD_UNITS, TIMED_UNITS, Expectation, Origin, Relation
-from ncu_lab.model.expectations import BUILD, SASS, STALL
+from ncu_lab.model.expectations import BUILD, PER_INSTRUCTION, SASS, STALL
 
 _RELATIONS: tuple[Relation, ...] = typing.get_args(Relation)
 _ORIGINS: tuple[Origin, ...] = typing.get_args(Origin)
-_OTHERS = ("key", "within", "against", "min_size", "source", "derivation")
+_OTHERS = ("key", "within", "against", "min_size", "per_instruction", "source", "derivation")
 _PLAIN = (*METRICS, *TIMED_UNITS)
 
 
@@ -60,8 +60,11 @@ def _expectation(entry: object, where: str) -> Expectation:
         raise InputError(f"{where}: against must be the id of a stage, not {against!r}")
     if type(min_size) is not int or min_size < 1:
         raise InputError(f"{where}: min_size must be a positive integer, not {min_size!r}")
+    per_instruction = entry.get("per_instruction", False)
+    if type(per_instruction) is not bool or (per_instruction and key not in PER_INSTRUCTION):
+        raise InputError(f"{where}: per_instruction is true or false, and of {', '.join(PER_INSTRUCTION)}")
     relation, low, high, near, within = _bounds(entry, where)
-    return Expectation(key, relation, low, high, source, derivation, near, within, against, min_size)
+    return Expectation(key, relation, low, high, source, derivation, near, within, against, min_size, per_instruction)
 
 
 def _origin(value: object, where: str) -> Origin:

@@ -33,6 +33,9 @@ BUILD_UNITS = {
 }
 """Fields of :class:`~ncu_lab.model.StageBuild` that may follow ``build:`` -> unit."""
 
+PER_INSTRUCTION = ("shared_load_wavefronts_over_ideal", "shared_store_wavefronts_over_ideal")
+"""Catalogue keys that are read from the counters per instruction where these were collected, else from the hardware."""
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
@@ -50,6 +53,8 @@ class Expectation:
         within: For ``near``: the tolerance, as a share of the value.
         against: The stage that the quantity is divided by that of; None where it stands alone.
         min_size: Least m, n and k of a problem that can show it.
+        per_instruction: Whether only counters per instruction can show it, and not those of the hardware that stand in
+            where the former are absent: these count arbitration too.
     """
 
     key: str
@@ -62,6 +67,7 @@ class Expectation:
     within: float | None = None
     against: str | None = None
     min_size: int = 1
+    per_instruction: bool = False
 
     @property
     def unit(self) -> str:

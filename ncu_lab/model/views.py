@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ncu_lab.metrics import Reading
+from ncu_lab.model.expectations import Finding
 from ncu_lab.model.runs import Device, Environment, Notice, Run
 from ncu_lab.model.stages import Problem, Stage, StageBuild
 
@@ -110,6 +111,7 @@ class LadderRow:
         load_sectors_ideal: Sectors per global load request at full coalescing for the access widths it uses.
         store_sectors_ideal: Likewise for stores.
         build: What its compilation gave; None for references and imported reports.
+        findings: What became of everything that its stage is expected to show, in the order of declaration.
     """
 
     stage: Stage
@@ -126,6 +128,7 @@ class LadderRow:
     load_sectors_ideal: float | None = None
     store_sectors_ideal: float | None = None
     build: StageBuild | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

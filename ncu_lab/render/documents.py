@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_lab.metrics import METRICS
 from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice, Problem, Roof, RooflinePoint, RunView
+from ncu_lab.render.expectations import findings_document, row_of
 
 if TYPE_CHECKING:
     from ncu_lab.model import RunMeta
@@ -115,6 +116,7 @@ def _launch(view: RunView, summary: LaunchSummary) -> Json:
         "occupancy_limits": dict(summary.occupancy_limits),
         "roofs": [_roof(roof) for roof in view.roofs.get(summary.launch, ())],
         "points": [_point(point) for point in view.points.get(summary.launch, ())],
+        "expectations": findings_document(row_of(view, summary)),
     }
 
 
@@ -177,6 +179,7 @@ def _stage(row: LadderRow) -> Json:
         "metrics": _metrics(summary) if summary else {},
         "stalls": summary.stalls if summary else {},
         "build": None if row.build is None else _build(row),
+        "expectations": findings_document(row),
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ncu_lab.model import Ladder, LadderRow, RooflinePoint
 from ncu_lab.render import numbers
 from ncu_lab.render.cells import catalogue_values, conflicts_column, load_sectors_column, waits_column
+from ncu_lab.render.expectations import tally_words
 from ncu_lab.render.numbers import MISSING
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped
@@ -86,7 +87,11 @@ def ladder_columns(*, mixed: bool = False, runs: bool = False) -> list[Column]:
 
 
 def print_ladder(
-    ladder: Ladder, terminal: Terminal, where: str = "", short_id: Callable[[str], str] | None = None
+    ladder: Ladder,
+    terminal: Terminal,
+    where: str = "",
+    short_id: Callable[[str], str] | None = None,
+    which: str = "",
 ) -> None:
     """Print the ladder, what its marks mean, what is left out and why, and what to type next.
 
@@ -95,6 +100,7 @@ def print_ladder(
         terminal: Where.
         where: The options that name the store (`` --example``), so that what is to be typed works as printed.
         short_id: Shortens the id of a run to what means it alone; by default ids are printed whole.
+        which: The options that choose this ladder in the store (`` --size 2048``), likewise.
     """
     terminal.paragraph(_title(ladder), STRONG)
     rows = (*ladder.rows, *ladder.references)
@@ -109,10 +115,15 @@ def print_ladder(
         )
     for notice in ladder.omitted:
         terminal.paragraph(notice.message, MUTED)
+    findings = [finding for row in rows for finding in row.findings]
+    if findings:
+        terminal.paragraph(tally_words(findings))
     stage = _example(ladder.rows)
     if stage:
         run = short_id(stage.run) if short_id else stage.run
         terminal.command(f"ncu-lab show {run} --stage {stage.stage.id}{where}", lead="Next: ")
+        if findings:
+            terminal.command(f"ncu-lab ladder --expectations{which}{where}", lead="      ")
         terminal.command(f"ncu-lab dashboard{where}", lead="      ")
 
 

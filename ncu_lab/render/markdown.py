@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ncu_lab.model import LaunchSummary, RunView
+from ncu_lab.render.expectations import against_theory
 from ncu_lab.render.summary import Part, launch_columns, launch_lines, launch_row, launch_title, run_title, state_words
 from ncu_lab.render.tables import markdown_table
 
@@ -23,6 +24,8 @@ def show_markdown(view: RunView, summaries: Sequence[LaunchSummary]) -> str:
     for summary in summaries:
         lines = [f"- {label}: {_text(parts)}\n" for label, parts in launch_lines(view, summary)]
         blocks.append(f"### {_escaped(launch_title(view, summary, context=False))}\n\n{''.join(lines)}")
+        if words := against_theory(view, summary):
+            blocks.append(_escaped(words) + "\n")
     return "\n".join(blocks)
 
 

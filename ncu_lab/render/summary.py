@@ -14,6 +14,7 @@ from ncu_lab.render.cells import (
     percent_of,
     waits_column,
 )
+from ncu_lab.render.expectations import against_theory
 from ncu_lab.render.numbers import MISSING
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped, sign
@@ -126,6 +127,8 @@ def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, c
     terminal.paragraph(launch_title(view, summary, context=context), STRONG)
     for label, parts in launch_lines(view, summary):
         terminal.line((f"  {label:<{LABEL_WIDTH}}", MUTED), *parts)
+    if words := against_theory(view, summary):
+        terminal.paragraph(words)
 
 
 def launch_lines(view: RunView, summary: LaunchSummary) -> list[tuple[str, list[Part]]]:

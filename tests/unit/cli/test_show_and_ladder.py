@@ -74,7 +74,10 @@ def test_show_as_markdown_tells_of_each_launch_what_the_terminal_does(store):
     assert "- roofline: 10.9 TFLOP/s, 25 % of the L1 / shared roof, 16 % of peak" in part
     one = run("show", "stage:2d", "--store", store, "--format", "markdown")
     assert "1 of 14 launches" in one.splitlines()[0]
-    assert one.splitlines()[-1].startswith("- launch: ")
+    last, blank, theory = one.splitlines()[-3:]
+    assert last.startswith("- launch: ")
+    assert not blank
+    assert theory.startswith("Against theory: ")
 
 
 def test_what_ncu_said_when_a_run_was_made_is_not_repeated(tmp_path, capsys):
@@ -116,7 +119,9 @@ def test_a_long_store_does_not_widen_what_is_to_be_typed(tmp_path):
     start = next(number for number, line in enumerate(lines) if line.startswith("Next: "))
     typed = "\n".join(lines[start:]).removeprefix("Next: ")
     shown, dashboard = shlex.split(typed.replace("\\\n", " ")), ["ncu-lab", "dashboard", "--store", str(folder)]
-    assert shown == ["ncu-lab", "show", "20261130T011207", "--stage", "wmma", "--store", str(folder), *dashboard]
+    expectations = ["ncu-lab", "ladder", "--expectations", "--store", str(folder)]
+    asked = ["ncu-lab", "show", "20261130T011207", "--stage", "wmma", "--store", str(folder)]
+    assert shown == [*asked, *expectations, *dashboard]
     assert lines[start] == "Next: ncu-lab show 20261130T011207 --stage wmma --store \\"
 
 
@@ -153,6 +158,26 @@ def test_ladder_in_every_format(store):
     rows = list(csv.DictReader(io.StringIO(run("ladder", "--store", store, "--format", "csv"))))
     assert [row["stage"] for row in rows][-2:] == ["cublas-fp32", "cublas-tf32"]
     assert run("ladder", "--store", store, "--format", "markdown").startswith("| stage | time |")
+
+
+def test_expectations_in_every_format(store):
+    lines = run("ladder", "--store", store, "--expectations").splitlines()
+    assert lines[1].split() == ["stage", "expected", "measured", "from"]
+    assert "smem-padded      shared stores/ideal ≤ 0.1× smem-conflict    0.0662× ✓  theory" in lines
+    assert max(map(len, lines)) <= 80
+    rows = list(csv.DictReader(io.StringIO(run("ladder", "--store", store, "--expectations", "--format", "csv"))))
+    assert {row["status"] for row in rows} == {"met", "missed", "not_collected"}
+    assert all((row["measured"] == "") == (row["status"] == "not_collected") == (row["lacks"] != "") for row in rows)
+    text = run("ladder", "--store", store, "--expectations", "--format", "markdown")
+    assert text.startswith("| stage | expected | measured | status | from | arithmetic |")
+    document = json.loads(run("ladder", "--store", store, "--format", "json"))
+    stages = {stage["stage"]: stage["expectations"] for stage in (*document["stages"], *document["references"])}
+    assert sum(map(len, stages.values())) == len(rows)
+    first = stages["naive"][0]
+    assert (first["key"], first["status"]) == ("global_load_sectors_per_request", "met")
+    assert first["measured"] == pytest.approx(16.5, rel=1e-3)
+    shown = json.loads(run("show", "stage:naive", "--store", store, "--format", "json"))
+    assert shown["launches"][0]["expectations"] == stages["naive"]
 
 
 def test_a_run_that_stopped_says_where_and_why(tmp_path):

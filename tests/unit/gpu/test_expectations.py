@@ -95,6 +95,8 @@ def test_keys_beside_the_catalogue(registry: Path, key: str, unit: str) -> None:
         ("min_size = 64", 'against = "two"', 'against "two", which is not registered'),
         ("min_size = 64", 'against = "one"', "against no other stage"),
         ("min_size = 64", "minsize = 64", 'unknown key "minsize"'),
+        ("min_size = 64", "per_instruction = true", "per_instruction is true or false, and of shared_load"),
+        ("min_size = 64", "per_instruction = 1", "per_instruction is true or false"),
     ],
 )
 def test_names_file_stage_and_fault(registry: Path, old: str, new: str, message: str) -> None:
