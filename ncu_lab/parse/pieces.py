@@ -27,9 +27,9 @@ LEAST_PIECE_BYTES = 1_000_000
 """What takes about 0.2 s to read: for less, another process is not worth its start."""
 
 MOST_WORKERS = 2
-"""More would be faster, and cost memory: NVIDIA's disassembler takes 0.5 s and 200 MB in each process. With 16 of them on
-an H200 machine a report of 369 results was imported in 3.0 s and 3.5 GB, where one process reads it in 6.8 s and
-0.8 GB."""
+"""More would be faster, and cost memory: NVIDIA's disassembler takes 0.5 s and 200 MB in each process. With 16 of them
+on an H200 machine a report of 369 results was imported in 3.0 s and 3.5 GB, which a bare read in one process takes
+6.8 s and 0.8 GB for."""
 
 READER = (sys.executable, "-m", "ncu_lab.parse.pieces")
 """The program that reads one part."""
