@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ncu_lab.metrics.names import EXECUTIONS, FFMA_PER_CYCLE_PEAK
+from ncu_lab.metrics.pipes import COMPUTE, COMPUTE_OTHERWISE, ISSUE_SLOTS
 from ncu_lab.metrics.quantity import Lookup, Metric, Reading, Way, counter
 
 SECTOR_BYTES = 32
@@ -186,6 +187,12 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric("sm_throughput_pct", "%", "neutral", "noisy", SOL,
            "Busiest SM unit, of its peak.",
            (counter("sm__throughput.avg.pct_of_peak_sustained_elapsed"),)),
+    Metric("issue_slots_pct", "%", "neutral", "noisy", SOL,
+           "Cycles in which a scheduler issued, of elapsed cycles.",
+           (ISSUE_SLOTS,)),
+    Metric("compute_throughput_pct", "%", "neutral", "noisy", SOL,
+           "Busiest of issue slots and arithmetic pipes (not that of loads and stores), of its peak.",
+           COMPUTE.counters, COMPUTE.formula, COMPUTE.expression, COMPUTE_OTHERWISE),
     Metric("memory_throughput_pct", "%", "neutral", "noisy", SOL,
            "Busiest memory unit, of its peak.",
            (counter("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"),)),

@@ -67,6 +67,9 @@ OCCUPANCY_LIMITS: Mapping[str, Counter] = {
 """What may limit the blocks that an SM holds -> how many blocks it allows."""
 
 SM_COUNT = counter("device__attribute_multiprocessor_count")
+LAUNCH_SM_COUNT = counter("launch__sm_count", *SM_COUNT.names)
+"""SMs that the launch could use."""
+
 SM_HZ = counter("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second")
 L1_HZ = counter("l1tex__cycles_elapsed.avg.per_second", *SM_HZ.names)
 L2_HZ = counter("lts__cycles_elapsed.avg.per_second")

@@ -42,6 +42,11 @@ class Reading:
     metric: str
     missing: tuple[str, ...] = ()
 
+    @property
+    def of_active_cycles(self) -> bool:
+        """Whether it is a percentage of the cycles in which the unit was active, not of all that passed."""
+        return self.metric.endswith(".pct_of_peak_sustained_active")
+
 
 def same(value: float) -> float:
     """Take one counter as it is."""

@@ -55,6 +55,7 @@ from ncu_lab.model.tables import (
     Json,
     table,
 )
+from ncu_lab.model.verdicts import Bound, Evidence, Fact, Verdict
 from ncu_lab.model.views import (
     Ladder,
     LadderRow,
@@ -80,13 +81,16 @@ __all__ = [
     "TIMED_UNITS",
     "TIMING_COLUMNS",
     "Attribution",
+    "Bound",
     "CheckCase",
     "Contribution",
     "Device",
     "Dtype",
     "Environment",
+    "Evidence",
     "Expectation",
     "ExpectationStatus",
+    "Fact",
     "Factors",
     "Finding",
     "GitState",
@@ -117,6 +121,7 @@ __all__ = [
     "TimingSample",
     "Unattributed",
     "Variant",
+    "Verdict",
     "silent",
     "table",
 ]
