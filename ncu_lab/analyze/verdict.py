@@ -74,21 +74,21 @@ def verdict_of(summary: LaunchSummary, sms: int | None) -> Verdict:
     unknown = _unknown_sides(summary, compute, memory)
     top = max((side for side in (compute, memory) if side), key=lambda side: side.pct, default=None)
     if top is None:
-        return Verdict("unknown", (*unknown, *_facts_of_grid(summary, sms)))
+        return Verdict("unknown", (*unknown, *_of_grid(summary, sms)))
     if top.pct >= AT_PEAK:
         return _by_unit(summary, compute, memory, unknown)
     if unknown:
-        return Verdict("unknown", (*unknown, top.far, *_facts_of_grid(summary, sms)))
+        return Verdict("unknown", (*unknown, top.far, *_of_grid(summary, sms)))
     if lost := _lost_time(summary, sms):
         return Verdict(lost[0], (*lost[1], top.far))
     if top.pct >= NEAR_PEAK:
         return _by_unit(summary, compute, memory, unknown)
-    waves = _value(summary, "waves_per_sm")
-    if waves is not None and waves < FEW_WAVES:
-        few = Evidence("waves", "waves_per_sm", waves, threshold=FEW_WAVES)
-        return Verdict("launch", (few, top.far, *_occupancy(summary), *_longest_wait(summary)))
-    not_seen = [_missing(key) for key in ("waves_per_sm", "elapsed_to_active") if _value(summary, key) is None]
-    return Verdict("latency", (top.far, *_longest_wait(summary), *_occupancy(summary), *not_seen))
+    if (waves := _waves(summary)) and _below(waves):
+        return Verdict("launch", (waves, top.far, *_longest_wait(summary)))
+    needed = ["waves_per_sm", "elapsed_to_active", "achieved_occupancy_pct"]
+    needed += [] if summary.stalls else ["warp_cycles_per_instruction"]
+    absent = (_missing(key) for key in needed if _value(summary, key) is None)
+    return Verdict("latency", (top.far, *_longest_wait(summary), *_occupancy(summary), *absent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +121,21 @@ def _missing(key: str) -> Evidence:
 def _compute(summary: LaunchSummary) -> _Side | None:
     """Return how busy compute was, by the name of the pipe where it is one that has its own; None when not known.
 
-    Where a report has only the SM's total, that stands for compute, unless memory shows the very same figure: both are
-    the pipe of loads and stores then, and compute is somewhere below.
+    The SM's total counts where it is above compute and memory, for a pipe that is of neither (branches, say) or in a
+    report that has nothing else. The very figure that memory shows is the pipe of loads and stores: compute is below.
     """
     busiest = _value(summary, "compute_throughput_pct")
-    if busiest is not None:
-        named = ("tensor_pipe_pct", "fma_pipe_pct", "issue_slots_pct")
-        return _Side("compute", next((key for key in named if _value(summary, key) == busiest), _ANY_PIPE), busiest)
-    total = _value(summary, "sm_throughput_pct")
-    if total is None or total == _value(summary, "memory_throughput_pct"):
+    total, memory = _value(summary, "sm_throughput_pct"), _value(summary, "memory_throughput_pct")
+    if total is not None and total != memory and (busiest is None or total > max(busiest, memory or 0.0) + _ROUNDING):
+        return _Side("compute", "sm_throughput_pct", total)
+    if busiest is None:
         return None
-    return _Side("compute", "sm_throughput_pct", total)
+    named = ("tensor_pipe_pct", "fma_pipe_pct", "issue_slots_pct", "compute_throughput_pct")
+    return _Side("compute", next(key for key in named if _value(summary, key) == busiest), busiest)
 
 
-_ANY_PIPE = "compute_throughput_pct"
+_ROUNDING = 0.5
+"""Points by which one figure may differ in two places: exports round, L1's is scaled, passes differ."""
 
 
 def _memory(summary: LaunchSummary) -> _Side | None:
@@ -150,10 +151,6 @@ def _memory(summary: LaunchSummary) -> _Side | None:
     if total is not None and (busiest is None or total > known[busiest] + _ROUNDING):
         return _Side("memory", "memory_throughput_pct", total)
     return _Side("memory", busiest, known[busiest]) if busiest else None
-
-
-_ROUNDING = 0.5
-"""Points by which a level may differ from the same figure in the total: exports round, and L1 is scaled."""
 
 
 def _level(summary: LaunchSummary, key: str) -> float | None:
@@ -188,7 +185,7 @@ def _by_unit(
 
 
 def _shared_or_memory(summary: LaunchSummary, side: _Side) -> tuple[Bound, tuple[Evidence, ...]]:
-    """Tell shared memory from global accesses, which go through the same data pipe of L1; other sides stay what they are.
+    """Tell shared memory from global accesses, which go through the same data pipe of L1; other sides stay.
 
     Without their wavefronts nothing tells them apart: ``memory`` then, which names what is missing.
     """
@@ -203,9 +200,8 @@ def _shared_or_memory(summary: LaunchSummary, side: _Side) -> tuple[Bound, tuple
 
 def _lost_time(summary: LaunchSummary, sms: int | None) -> tuple[Bound, tuple[Evidence, ...]] | None:
     """Say why SM time is lost, when as much is lost as :data:`LOST`."""
-    blocks = _blocks_per_sm(summary, sms)
-    if blocks is not None and blocks <= 1.0 - LOST:
-        return "launch", (Evidence("blocks", "blocks_per_sm", blocks, "block/SM", 1.0 - LOST),)
+    if (blocks := _blocks(summary, sms)) and _below(blocks):
+        return "launch", (blocks,)
     ratio = _value(summary, "elapsed_to_active")
     idle = 1.0 - 1.0 / ratio if ratio else 0.0
     if idle >= MUCH_LOST:
@@ -213,8 +209,7 @@ def _lost_time(summary: LaunchSummary, sms: int | None) -> tuple[Bound, tuple[Ev
         lost = Evidence("idle", "idle_share", idle, threshold=MUCH_LOST)
         if duration is not None and duration < SHORT_NS:
             return "launch", (Evidence("short", "duration_ns", duration, "ns", SHORT_NS), lost)
-        waves = _value(summary, "waves_per_sm")
-        return None if waves is not None and waves < FEW_WAVES else ("tail", (lost,))
+        return None if (waves := _waves(summary)) and _below(waves) else ("tail", (lost,))
     empty = _empty_part_of_last_wave(summary)
     if idle >= LOST and empty is not None and empty >= LOST:
         partial = Evidence("partial_wave", "partial_wave_share", empty, threshold=LOST)
@@ -222,10 +217,21 @@ def _lost_time(summary: LaunchSummary, sms: int | None) -> tuple[Bound, tuple[Ev
     return None
 
 
-def _blocks_per_sm(summary: LaunchSummary, sms: int | None) -> float | None:
-    """Return blocks over SMs; None where the grid is not known, or is of no single kernel."""
+def _blocks(summary: LaunchSummary, sms: int | None) -> Evidence | None:
+    """Return the blocks beside the SMs; None where the grid is not known, or is of no single kernel."""
     blocks = math.prod(summary.grid)
-    return blocks / sms if blocks and sms and summary.workload == "kernel" else None
+    if not blocks or not sms or summary.workload != "kernel":
+        return None
+    return Evidence("blocks", "blocks", float(blocks), "block", (1.0 - LOST) * sms, subject=str(sms))
+
+
+def _waves(summary: LaunchSummary) -> Evidence | None:
+    waves = _value(summary, "waves_per_sm")
+    return None if waves is None else Evidence("waves", "waves_per_sm", waves, threshold=FEW_WAVES)
+
+
+def _below(evidence: Evidence) -> bool:
+    return evidence.value is not None and evidence.threshold is not None and evidence.value < evidence.threshold
 
 
 def _empty_part_of_last_wave(summary: LaunchSummary) -> float | None:
@@ -237,20 +243,16 @@ def _empty_part_of_last_wave(summary: LaunchSummary) -> float | None:
     return None if waves is None or waves <= 1.0 else 1.0 - waves / math.ceil(waves)
 
 
-def _facts_of_grid(summary: LaunchSummary, sms: int | None) -> tuple[Evidence, ...]:
+def _of_grid(summary: LaunchSummary, sms: int | None) -> tuple[Evidence, ...]:
     """Return what the launch alone tells, for a verdict that lacks the rest."""
-    blocks, waves = _blocks_per_sm(summary, sms), _value(summary, "waves_per_sm")
-    return (
-        *((Evidence("blocks", "blocks_per_sm", blocks, "block/SM", 1.0 - LOST),) if blocks is not None else ()),
-        *((Evidence("waves", "waves_per_sm", waves, threshold=FEW_WAVES),) if waves is not None else ()),
-    )
+    return tuple(one for one in (_blocks(summary, sms), _waves(summary)) if one)
 
 
 def _longest_wait(summary: LaunchSummary) -> tuple[Evidence, ...]:
     """Return what warps waited for most; a warp that issues does not wait."""
     waits = {reason: share for reason, share in summary.stalls.items() if reason != "selected"}
     if not waits:
-        return (_missing("warp_cycles_per_instruction"),)
+        return ()
     reason = max(waits, key=lambda one: waits[one])
     return (Evidence("wait", "stall_share", waits[reason], subject=reason),)
 
@@ -259,7 +261,7 @@ def _occupancy(summary: LaunchSummary) -> tuple[Evidence, ...]:
     """Return how many of the warps that an SM holds were there, and what limits them where something does."""
     achieved = _value(summary, "achieved_occupancy_pct")
     if achieved is None:
-        return (_missing("achieved_occupancy_pct"),)
+        return ()
     possible = _value(summary, "theoretical_occupancy_pct")
     limited = possible is not None and possible < 100.0
     subject = ", ".join(summary.limited_by) if limited and summary.limited_by else None

@@ -14,9 +14,9 @@ Fact = Literal[
 
 - ``busy``: a unit near its peak; ``far``: the busiest unit of a side that was not.
 - ``shared_part``: the part of L1's data pipe that serves shared memory.
-- ``blocks``: blocks for each SM; ``waves``: of what the GPU holds at once; ``partial_wave``: places for blocks that the
-  last wave leaves empty, of those of all waves; ``idle``: the part of the time in which an SM has no warp; ``short``: a
-  short duration.
+- ``blocks``: blocks of the grid, ``subject`` how many SMs there are; ``waves``: the grid in what the GPU holds at once;
+  ``partial_wave``: places for blocks that the last wave leaves empty, of those of all waves; ``idle``: the part of the
+  time in which an SM has no warp; ``short``: a short duration.
 - ``wait``: the share of the longest wait, ``subject`` its stall reason; ``occupancy``: warps that were there, of those
   an SM holds, ``subject`` what limits them where something does.
 - ``missing``: a quantity that was not collected, ``subject`` the section that collects it.
@@ -29,7 +29,7 @@ class Evidence:
 
     Attributes:
         fact: What it is evidence of.
-        key: The quantity: a key of the catalogue, or ``blocks_per_sm``, ``shared_share``, ``idle_share``,
+        key: The quantity: a key of the catalogue, or ``blocks``, ``shared_share``, ``idle_share``,
             ``partial_wave_share``, ``stall_share``.
         value: In ``unit``; None for what is missing.
         unit: Of the value; empty for a plain ratio or a share (0 to 1).
