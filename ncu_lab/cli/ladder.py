@@ -9,6 +9,7 @@ import typer
 
 from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, store_to_read, store_words
+from ncu_lab.errors import UsageError
 
 EXAMPLE_SIZE = 4096
 
@@ -26,6 +27,9 @@ def ladder(
     expectations: Annotated[
         bool, typer.Option("--expectations", help="Show what each stage was expected to show, and what it does.")
     ] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Show what others published of such stages beside one's own.")
+    ] = False,
     store: StoreOption = None,
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
@@ -40,12 +44,15 @@ def ladder(
     from ncu_lab.render.documents import ladder_document
     from ncu_lab.render.expectations import finding_columns, finding_rows, flat_finding_columns, print_expectations
     from ncu_lab.render.ladder import ladder_columns, ladder_rows, print_ladder
+    from ncu_lab.render.published import print_published, published_columns, published_rows
     from ncu_lab.render.summary import flat_columns
     from ncu_lab.render.terminal import Terminal, emit, emit_document
     from ncu_lab.store import Store
     from ncu_lab.workflows.climbing import ladder as build
 
     refuse_below_one(size)
+    if expectations and published:
+        raise UsageError("--expectations and --published are two tables", "Ask for one; --format json holds both.")
     folder = store_to_read(store, example)
     found = build(folder, size=EXAMPLE_SIZE if example and size is None else size)
     for notice in found.warnings:
@@ -57,6 +64,12 @@ def ladder(
     elif expectations:
         columns = finding_columns() if format is Format.MARKDOWN else flat_finding_columns()
         emit(finding_rows((*found.rows, *found.references)), columns, format.value, sys.stdout)
+    elif published and format is Format.TABLE:
+        print_published(found, Terminal(sys.stdout))
+    elif published:
+        rows = published_rows(found)
+        columns = published_columns(found, rows) if format is Format.MARKDOWN else flat_columns(rows)
+        emit(rows, columns, format.value, sys.stdout)
     elif format is Format.TABLE:
         which = "" if size is None else f" --size {size}"
         print_ladder(found, Terminal(sys.stdout), store_words(store, example), Store(folder).short_id, which)

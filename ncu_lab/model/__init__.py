@@ -20,6 +20,7 @@ from ncu_lab.model.progress import (
     Step,
     silent,
 )
+from ncu_lab.model.published import PublishedFigure
 from ncu_lab.model.runs import (
     CORRUPT_RUN,
     LOSSES,
@@ -105,6 +106,7 @@ __all__ = [
     "Part",
     "Problem",
     "ProgressEvent",
+    "PublishedFigure",
     "Relation",
     "Reporter",
     "Roof",

@@ -8,6 +8,7 @@ from typing import Literal
 
 from ncu_lab.metrics import Reading
 from ncu_lab.model.expectations import Finding
+from ncu_lab.model.published import PublishedFigure
 from ncu_lab.model.runs import Device, Environment, Notice, Run
 from ncu_lab.model.stages import Problem, Stage, StageBuild
 
@@ -148,6 +149,8 @@ class Ladder:
     points: tuple[RooflinePoint, ...] = ()
     omitted: tuple[Notice, ...] = ()
     warnings: tuple[Notice, ...] = ()
+    published: tuple[PublishedFigure, ...] = ()
+    """What others measured of such stages, on other GPUs."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_lab.metrics import METRICS
 from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice, Problem, Roof, RooflinePoint, RunView
 from ncu_lab.render.expectations import findings_document, row_of
+from ncu_lab.render.published import published_document
 
 if TYPE_CHECKING:
     from ncu_lab.model import RunMeta
@@ -43,8 +44,8 @@ def ladder_document(ladder: Ladder) -> Json:
         "device": _device(ladder.device),
         "environment": asdict(ladder.environment),
         "problem": asdict(ladder.problem),
-        "stages": [_stage(row) for row in ladder.rows],
-        "references": [_stage(row) for row in ladder.references],
+        "stages": [_stage(row, ladder) for row in ladder.rows],
+        "references": [_stage(row, ladder) for row in ladder.references],
         "roofs": [_roof(roof) for roof in ladder.roofs],
         "points": [{"stage": point.stage, **_point(point)} for point in ladder.points],
         "omitted": _notices(ladder.omitted),
@@ -159,7 +160,7 @@ def _point(point: RooflinePoint) -> Json:
     }
 
 
-def _stage(row: LadderRow) -> Json:
+def _stage(row: LadderRow, ladder: Ladder) -> Json:
     summary = row.summary
     share = row.share_of_reference
     return {
@@ -180,6 +181,7 @@ def _stage(row: LadderRow) -> Json:
         "stalls": summary.stalls if summary else {},
         "build": None if row.build is None else _build(row),
         "expectations": findings_document(row),
+        "published": published_document(ladder.published, row.stage.id),
     }
 
 

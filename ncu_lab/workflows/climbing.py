@@ -10,6 +10,7 @@ from ncu_lab.analyze.ladder import build_ladder, same_device
 from ncu_lab.analyze.roofline import read_roofs, roofline_points
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.errors import InputError
+from ncu_lab.gpu.published import load_published
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import Ladder, LadderRow, LaunchSummary, Notice, Problem, Run, RunMeta, RunView, Stage
 from ncu_lab.store import Store
@@ -63,7 +64,8 @@ def ladder(
     if runs is not None:
         opened = [open_run(reference, store) for reference in runs]
         newest = max(opened, key=lambda run: run.meta.created)
-        return build_ladder(opened, stages, wanted or _problem_of(newest.meta, store))
+        whole = build_ladder(opened, stages, wanted or _problem_of(newest.meta, store))
+        return replace(whole, published=load_published(stages))
     metas, notices = Store(store).metas()
     candidates = [meta for meta in metas if meta.status in USABLE and meta.problem is not None and meta.stages]
     if device is not None:
@@ -73,7 +75,12 @@ def ladder(
         raise _nothing(store, candidates, wanted)
     chosen, superseded, corrupt = _newest_per_stage(fitting, stages, Store(store))
     whole = build_ladder(chosen, stages, _problem_of(chosen[0].meta, store))
-    return replace(whole, omitted=(*whole.omitted, *superseded), warnings=(*whole.warnings, *notices, *corrupt))
+    return replace(
+        whole,
+        omitted=(*whole.omitted, *superseded),
+        warnings=(*whole.warnings, *notices, *corrupt),
+        published=load_published(stages),
+    )
 
 
 def _problem_of(meta: RunMeta, store: Path) -> Problem:

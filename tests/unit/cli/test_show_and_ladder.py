@@ -188,3 +188,19 @@ def test_a_run_that_stopped_says_where_and_why(tmp_path):
         "20261201T000000-2d-4f2c9ab-0001 is check failed: 2d: 1x1x1 is wrong by 3.1",
         "20261201T000000-2d-4f2c9ab-0001 has no profiled launches.",
     ]
+
+
+def test_published_figures_in_every_format(store):
+    lines = run("ladder", "--store", store, "--published").splitlines()
+    assert lines[1].split()[:4] == ["stage", "of", "ref", "step"]
+    assert any(line.startswith("warptiled ") and "93.7 %" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+    rows = list(csv.DictReader(io.StringIO(run("ladder", "--store", store, "--published", "--format", "csv"))))
+    assert next(row for row in rows if row["stage"] == "naive")["A6000_value"] == "309.0"
+    assert "| warptiled |" in run("ladder", "--store", store, "--published", "--format", "markdown")
+    document = json.loads(run("ladder", "--store", store, "--format", "json"))
+    published = {stage["stage"]: stage["published"] for stage in document["stages"]}
+    assert published["double-buffered"] == []
+    assert [figure["gpu"] for figure in published["smem"]] == ["NVIDIA Tesla V100", "NVIDIA RTX A6000"]
+    with pytest.raises(UsageError, match="are two tables"):
+        run("ladder", "--store", store, "--published", "--expectations")
