@@ -1,26 +1,20 @@
-"""Memory accesses judged by their instructions: what each access width needs, from the counters per instruction.
+"""The catalogue's readings of accesses: what each access width needs, from the counters per instruction.
 
 A ratio such as 16.5 sectors per request says nothing until it stands beside its ideal, and the ideal depends on the
-access width, which only the instruction (``LDG.E.128``) tells.
+access width, which only the instruction (``LDG.E.128``) tells. :mod:`ncu_lab.analyze.judging` judges every kind.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ncu_lab.analyze.opcodes import access_bytes, opcode
 from ncu_lab.metrics import METRICS, Reading
 from ncu_lab.metrics.names import EXECUTIONS, SHARED_WAVEFRONTS, SHARED_WAVEFRONTS_IDEAL
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LANES = 32
-
-_OPCODE = re.compile(r"\s*(?:@!?U?P\w+\s+)?(?P<name>[A-Z][A-Z0-9]*)(?P<modifiers>[.\w]*)")
-_WIDTHS: Mapping[str, int] = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
-_DEFAULT_WIDTH = 4
 
 # What the hardware counts as global loads and stores: cp.async (LDGSTS) and generic accesses among them.
 _GLOBAL = {
@@ -36,19 +30,6 @@ _SHARED = {
     "STS": "shared_store_wavefronts_over_ideal",
     "STSM": "shared_store_wavefronts_over_ideal",
 }
-
-
-def opcode(sass: str) -> str:
-    """Return the bare opcode of an instruction: ``@!P0 LDG.E.128 R4, …`` is ``LDG``; empty when there is none."""
-    found = _OPCODE.match(sass)
-    return found["name"] if found else ""
-
-
-def access_bytes(sass: str) -> int:
-    """Return the bytes that each lane of a memory instruction moves: 4 unless a modifier says otherwise."""
-    found = _OPCODE.match(sass)
-    modifiers = found["modifiers"].split(".") if found else []
-    return next((_WIDTHS[one] for one in modifiers if one in _WIDTHS), _DEFAULT_WIDTH)
 
 
 def access_readings(instances: pd.DataFrame) -> dict[int, dict[str, Reading]]:

@@ -50,6 +50,23 @@ def read_state(folder: Path, sources: Iterable[Path] = ()) -> tuple[GitState, tu
     return state, ()
 
 
+def read_committed(folder: Path, commit: str, name: str) -> str | None:
+    """Return the text that a file below ``folder`` has in a commit.
+
+    Args:
+        folder: A folder inside the repository.
+        commit: Full hash.
+        name: Path relative to the folder.
+
+    Returns:
+        None where git, the repository, the commit or the file is missing.
+    """
+    try:
+        return _git(folder, "show", f"{commit}:./{name}")
+    except _GitRefusedError:
+        return None
+
+
 def _git(folder: Path, *arguments: str) -> str:
     """Run git in ``folder``, taking no locks, and return what it prints.
 

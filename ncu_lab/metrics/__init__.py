@@ -5,6 +5,7 @@ counters it is read, under which of their names, in which unit, which sections c
 better and whether two runs of the same build must agree on it exactly.
 """
 
+from ncu_lab.metrics.accesses import ACCESS_SECTIONS, Space
 from ncu_lab.metrics.catalogue import (
     ATTRIBUTION_METRICS,
     CATALOGUE,
@@ -21,9 +22,19 @@ from ncu_lab.metrics.labels import DETAILS_LABELS
 from ncu_lab.metrics.names import DEVICE_PREFIX, GRAPH_METRIC, LAUNCH_IDENTITY, fixed_unit, is_time_line
 from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading, Way
 from ncu_lab.metrics.source_columns import SOURCE_WORDS, source_metric
-from ncu_lab.metrics.stalls import STALL_FAMILIES, STALL_ORDER, stall_cycles, stall_metric, stall_reason, stall_samples
+from ncu_lab.metrics.stalls import (
+    STALL_FAMILIES,
+    STALL_ORDER,
+    in_stacking_order,
+    sampled_stall,
+    stall_cycles,
+    stall_metric,
+    stall_reason,
+    stall_samples,
+)
 
 __all__ = [
+    "ACCESS_SECTIONS",
     "ATTRIBUTION_METRICS",
     "CATALOGUE",
     "DETAILS_LABELS",
@@ -49,11 +60,14 @@ __all__ = [
     "Metric",
     "Needed",
     "Reading",
+    "Space",
     "Way",
     "fixed_unit",
+    "in_stacking_order",
     "is_time_line",
     "read",
     "read_all",
+    "sampled_stall",
     "source_metric",
     "stall_cycles",
     "stall_metric",

@@ -93,5 +93,19 @@ EXECUTIONS = "inst_executed"
 GLOBAL_SECTORS = "memory_l2_theoretical_sectors_global"
 """Sectors the instruction asked for in global memory."""
 
+GLOBAL_SECTORS_IDEAL = "memory_l2_theoretical_sectors_global_ideal"
+"""Sectors that hold what its lanes asked for: one where all ask for the same address."""
+
+GLOBAL_TAGS = "memory_l1_tag_requests_global"
+"""Lines of 128 bytes that it looked up in L1."""
+
+LOCAL_SECTORS = "memory_l2_theoretical_sectors_local"
+
 SHARED_WAVEFRONTS = "memory_l1_wavefronts_shared"
 SHARED_WAVEFRONTS_IDEAL = "memory_l1_wavefronts_shared_ideal"
+
+SAMPLES = "smsp__pcsamp_sample_count"
+"""Samples of warps that were at the instruction; a launch's own value is their sum."""
+
+LIVE_REGISTERS = "Source/Live Registers"
+"""Registers alive at the instruction: no metric of a report, some exports have a column."""

@@ -59,14 +59,25 @@ def stall_samples(values: Iterable[tuple[str, float | None]]) -> dict[str, float
     Returns:
         Reason -> samples, ``selected`` for warps that issued; a reason that was not sampled is absent.
     """
-    return _stacked((_sampled_reason(name), value) for name, value in values)
+    sampled = ((sampled_stall(name), value) for name, value in values)
+    return _stacked((found[0], value) for found, value in sampled if found is not None and not found[1])
 
 
-def _sampled_reason(name: str) -> str | None:
-    if not name.startswith(_SAMPLES) or name.endswith(_NOT_ISSUED):
+def sampled_stall(name: str) -> tuple[str, bool] | None:
+    """Return the stall reason of a sampling metric, and whether it counts only samples of cycles without an issue.
+
+    Samples and ratios name two reasons differently; this is the name of the ratio. None for any other metric.
+    """
+    if not name.startswith(_SAMPLES):
         return None
-    reason = name.removeprefix(_SAMPLES)
-    return _SAMPLED_NAMES.get(reason, reason)
+    not_issued = name.endswith(_NOT_ISSUED)
+    reason = name.removeprefix(_SAMPLES).removesuffix(_NOT_ISSUED)
+    return _SAMPLED_NAMES.get(reason, reason), not_issued
+
+
+def in_stacking_order(parts: Mapping[str, float]) -> dict[str, float]:
+    """Return parts by stall reason in the order they stack; unknown reasons last, by name."""
+    return _stacked(parts.items())
 
 
 def _stacked(values: Iterable[tuple[str | None, float | None]]) -> dict[str, float]:

@@ -3,6 +3,7 @@
 Everything here is frozen data: collecting, parsing, storing, analysing and rendering meet only through these types.
 """
 
+from ncu_lab.model.access import Access, Culprit, LaunchAccess, Stake
 from ncu_lab.model.attribution import STALL, Attribution, Contribution, Factors, Part, Side, Unattributed
 from ncu_lab.model.expectations import (
     BUILD_UNITS,
@@ -14,6 +15,7 @@ from ncu_lab.model.expectations import (
     Origin,
     Relation,
 )
+from ncu_lab.model.hotspots import HotSpots, SourceText, Spot
 from ncu_lab.model.progress import (
     ProgressEvent,
     Reporter,
@@ -81,10 +83,12 @@ __all__ = [
     "STALL",
     "TIMED_UNITS",
     "TIMING_COLUMNS",
+    "Access",
     "Attribution",
     "Bound",
     "CheckCase",
     "Contribution",
+    "Culprit",
     "Device",
     "Dtype",
     "Environment",
@@ -95,9 +99,11 @@ __all__ = [
     "Factors",
     "Finding",
     "GitState",
+    "HotSpots",
     "Json",
     "Ladder",
     "LadderRow",
+    "LaunchAccess",
     "LaunchSummary",
     "Notice",
     "Operation",
@@ -116,8 +122,11 @@ __all__ = [
     "RunView",
     "Session",
     "Side",
+    "SourceText",
+    "Spot",
     "Stage",
     "StageBuild",
+    "Stake",
     "Status",
     "Step",
     "TimingSample",

@@ -138,7 +138,8 @@ class RunMeta:
 class Run:
     """One invocation on one device with one problem: metadata and tables.
 
-    The tables have the columns below; a table a run does not have is empty, never None.
+    The tables have the columns below; a table a run does not have is empty, never None. ``sources`` is the text of the
+    files that the code of its launches is from, by the names that the instances have for them, as far as it was kept.
     """
 
     meta: RunMeta
@@ -149,6 +150,7 @@ class Run:
     timings: pd.DataFrame
     builds: tuple[StageBuild, ...] = ()
     checks: tuple[CheckCase, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -163,3 +165,4 @@ class ParsedReport:
     environment: Environment = field(default_factory=Environment)
     notices: tuple[Notice, ...] = ()
     session: Session | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)

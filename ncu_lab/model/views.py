@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ncu_lab.metrics import Reading
+from ncu_lab.model.access import LaunchAccess
 from ncu_lab.model.expectations import Finding
 from ncu_lab.model.published import PublishedFigure
 from ncu_lab.model.runs import Device, Environment, Notice, Run
@@ -163,6 +164,7 @@ class RunView:
         roofs: Launch -> the roofs it ran under.
         points: Launch -> where it stands; empty for launches without FP32 work.
         rows: Stage id -> its row of the ladder of this run alone; empty for foreign programs.
+        accesses: Launch -> its memory accesses, judged.
     """
 
     run: Run
@@ -170,3 +172,4 @@ class RunView:
     roofs: Mapping[int, tuple[Roof, ...]]
     points: Mapping[int, tuple[RooflinePoint, ...]]
     rows: Mapping[str, LadderRow]
+    accesses: Mapping[int, LaunchAccess] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncu_lab.metrics import is_time_line
@@ -38,6 +38,11 @@ class Words:
             return -1
         return self._codes.setdefault(word, len(self._codes))
 
+    @property
+    def known(self) -> Collection[str]:
+        """The words so far."""
+        return self._codes.keys()
+
     def categorical(self, codes: np.ndarray[Any, Any]) -> pd.Categorical:
         """Return codes as a categorical column."""
         import pandas as pd
@@ -69,6 +74,11 @@ class InstanceColumns:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_action": None}
+
+    @property
+    def files(self) -> Collection[str]:
+        """The source files that instructions were from so far."""
+        return self._files.known
 
     def start(self, launch: int, action: IAction) -> None:
         """Begin a launch: addresses mean something else from here on."""

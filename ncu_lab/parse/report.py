@@ -76,6 +76,7 @@ def read_report(
         environment=environment_from(container.session.versions, container.session.command),
         notices=(*notices, *_unknown_stages(whole.identities, stages)),
         session=container.session,
+        sources=whole.sources,
     )
 
 
@@ -118,6 +119,7 @@ class _Whole:
         self._numbers: list[int] = []
         self._durations: list[float | None] = []
         self._notices: list[Notice] = []
+        self.sources: dict[str, str] = {}
 
     def add(self, piece: Piece) -> None:
         """Add the results that follow."""
@@ -126,6 +128,7 @@ class _Whole:
         self._numbers += range(piece.first, piece.first + len(piece.identities))
         self._durations += piece.durations
         self._notices += piece.notices
+        self.sources |= piece.sources
 
     def place(self, container: Container) -> None:
         """Tell each result its process."""

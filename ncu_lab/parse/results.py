@@ -53,6 +53,7 @@ class Piece:
         rules: Likewise, of ``RULE_COLUMNS``.
         devices: The GPUs they ran on, in the order met.
         notices: What is odd about them.
+        sources: File -> text, of the source files that their code is from and that the report holds.
     """
 
     first: int
@@ -63,6 +64,7 @@ class Piece:
     rules: pd.DataFrame
     devices: tuple[Device, ...]
     notices: tuple[Notice, ...]
+    sources: Mapping[str, str]
 
 
 class ResultReader:
@@ -81,6 +83,8 @@ class ResultReader:
         self._instances = InstanceColumns()
         self._devices: dict[str, Device] = {}
         self._notices: list[Notice] = []
+        self._sources: dict[str, str] = {}
+        self._files_seen = 0
 
     def add(self, action: IAction) -> None:
         """Read one result."""
@@ -91,6 +95,7 @@ class ResultReader:
         self._identities.append(_identity(action, numbers))
         self._durations.append(METRICS["duration_ns"].counters[0].read(numbers.get)[0])
         self._read_rules(launch, action)
+        self._read_sources(action)
         if device := device_from({**numbers, **words}):
             self._devices.setdefault(device.name, device)
 
@@ -105,6 +110,7 @@ class ResultReader:
             rules=table(RULE_COLUMNS, self._rules),
             devices=tuple(self._devices.values()),
             notices=tuple(self._notices),
+            sources=self._sources,
         )
 
     def _read_metrics(self, launch: int, action: IAction) -> tuple[dict[str, float], dict[str, str]]:
@@ -146,6 +152,13 @@ class ResultReader:
         for column, found in (("metric", names), ("value", values), ("text", texts), ("unit", units)):
             columns[column] += found
         return numbers, words
+
+    def _read_sources(self, action: IAction) -> None:
+        """Read the source files of a result whose instructions are from files not seen before: every result has all."""
+        files = self._instances.files
+        if len(files) > self._files_seen:
+            self._files_seen = len(files)
+            self._sources |= {file: text for file, text in action.source_files().items() if text and file in files}
 
     def _read_rules(self, launch: int, action: IAction) -> None:
         for result in action.rule_results_as_dicts():

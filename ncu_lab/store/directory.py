@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, UsageError
 from ncu_lab.model import CORRUPT_RUN, SCHEMA, Json, Notice, Run, RunMeta
 from ncu_lab.store.encoding import encode
-from ncu_lab.store.stored_run import BUILDS, CHECKS, META, REPORT, TABLES, read_directory, read_meta
+from ncu_lab.store.stored_run import BUILDS, CHECKS, META, REPORT, SOURCES, TABLES, read_directory, read_meta
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -253,6 +253,8 @@ class RunWriter:
         builds = [replace(build, cubin=Path(build.cubin.name)) for build in run.builds]
         _write_json(self._folder / BUILDS, {"schema": SCHEMA, "builds": encode(builds)})
         _write_json(self._folder / CHECKS, {"schema": SCHEMA, "checks": encode(run.checks)})
+        if run.sources:
+            _write_json(self._folder / SOURCES, {"schema": SCHEMA, "sources": encode(run.sources)})
         if report_file is not None:
             shutil.copyfile(report_file, self._folder / REPORT)
         checksums = {file.name: _sha256(file) for file in sorted(self._folder.iterdir())}

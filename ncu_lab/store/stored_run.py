@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 META = "run.json"
 BUILDS = "build.json"
 CHECKS = "checks.json"
+SOURCES = "sources.json"
 REPORT = "report.ncu-rep"
 TABLES: Mapping[str, Mapping[str, str]] = {
     "launches": LAUNCH_COLUMNS,
@@ -44,14 +45,15 @@ _MAGIC = b"PAR1"
 
 
 class _StoredRun(Run):
-    """A run whose tables are read when they are first asked for: the instances may be large and are rarely needed."""
+    """A run whose tables and sources are read when first asked for: instances may be large and are rarely needed."""
 
     def __getattr__(self, name: str) -> Any:
-        if name not in TABLES or "_folder" not in self.__dict__:
+        if name not in (*TABLES, "sources") or "_folder" not in self.__dict__:
             raise AttributeError(name)
-        frame = _read_frame(self.__dict__["_folder"], self.meta, name)
-        object.__setattr__(self, name, frame)
-        return frame
+        folder = self.__dict__["_folder"]
+        value = _read_frame(folder, self.meta, name) if name in TABLES else _read_sources(folder, self.meta)
+        object.__setattr__(self, name, value)
+        return value
 
 
 def read_directory(folder: Path) -> Run:
@@ -125,6 +127,18 @@ def _read_listed(folder: Path, meta: RunMeta, name: str, key: str, kind: Any) ->
         return decode(kind, _parse(data).get(key, []), key)
     except (ValueError, AttributeError, NcuLabError) as error:
         raise _corrupt(folder, f"{name}: {error}") from error
+
+
+def _read_sources(folder: Path, meta: RunMeta) -> Mapping[str, str]:
+    """Read the text of source files; a run of an earlier version, or of code without lines, has none."""
+    if SOURCES not in meta.checksums:
+        return {}
+    data = _read_checked(folder, meta, SOURCES)
+    try:
+        found: Mapping[str, str] = decode(Mapping[str, str], _parse(data).get("sources", {}), "sources")
+    except (ValueError, AttributeError) as error:
+        raise _corrupt(folder, f"{SOURCES}: {error}") from error
+    return found
 
 
 def _read_frame(folder: Path, meta: RunMeta, name: str) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ncu_lab.analyze.judging import judge_accesses
 from ncu_lab.analyze.ladder import build_ladder, same_device
 from ncu_lab.analyze.roofline import read_roofs, roofline_points
 from ncu_lab.analyze.summary import counters, summarize
@@ -36,7 +37,8 @@ def view(run: Run) -> RunView:
     if run.meta.problem is not None:
         whole = build_ladder([run], load_stages(), run.meta.problem)
         rows = {row.stage.id: row for row in (*whole.rows, *whole.references)}
-    return RunView(run, tuple(launches), roofs, points, rows)
+    accesses = judge_accesses(run.instances, launches, values)
+    return RunView(run, tuple(launches), roofs, points, rows, accesses)
 
 
 def ladder(

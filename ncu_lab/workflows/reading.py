@@ -83,7 +83,7 @@ def run_of(parsed: ParsedReport, run_id: str, created: datetime, *, name: str | 
         session=None if parsed.session is None else redact(parsed.session),
     )
     timings = table(TIMING_COLUMNS)
-    return Run(meta, parsed.launches, parsed.metrics, parsed.instances, parsed.rules, timings)
+    return Run(meta, parsed.launches, parsed.metrics, parsed.instances, parsed.rules, timings, sources=parsed.sources)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from ncu_lab.model import (
 from ncu_lab.parse.redaction import redact
 from ncu_lab.resources import data_dir
 from ncu_lab.store import Store, run_label
+from ncu_lab.workflows.sources import kernel_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,7 @@ class Draft:
         cuda: Version of the CUDA runtime in use, where known.
         status: What the run is if it ends here.
         stored_as: Its id, once it is stored.
+        sources: Text of every file of the kernels, by the names that the compiler gives them.
     """
 
     ncu: Ncu
@@ -80,10 +82,12 @@ class Draft:
     notices: list[Notice] = field(default_factory=list)
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     git: GitState = field(default_factory=GitState)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # The state now, not when the run is written: files may be edited while it lasts.
         self.git, notices = _git_state(self.stages)
+        self.sources = kernel_texts() if self.stages else {}
         self.notices += notices
 
     @property
@@ -144,7 +148,13 @@ class Draft:
             timings=table(TIMING_COLUMNS) if self.timings is None else self.timings,
             builds=tuple(self.builds),
             checks=tuple(self.checks),
+            sources={} if parsed is None else {**parsed.sources, **self._compiled(parsed)},
         )
+
+    def _compiled(self, parsed: ParsedReport) -> dict[str, str]:
+        """Return the text of those of our files that profiled code is from."""
+        files = set(parsed.instances["file"].dropna().unique())
+        return {name: text for name, text in self.sources.items() if name in files}
 
     def _environment(self) -> Environment:
         reported = self.parsed.environment if self.parsed else Environment()

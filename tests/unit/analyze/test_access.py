@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_lab.analyze.access import access_bytes, access_readings, opcode
+from ncu_lab.analyze.access import access_readings
+from ncu_lab.analyze.opcodes import access_bytes, opcode
 from ncu_lab.model import INSTANCE_COLUMNS, table
 from ncu_lab.parse.report import read_report
 
