@@ -13,7 +13,20 @@ from pathlib import Path
 PROGRAM_VARIABLE = "NCU_LAB_PROGRAM"
 """Environment variable with the words that start ncu-lab here; ``./lab`` sets it."""
 
-COMMANDS = ("stages", "build", "check", "bench", "doctor", "import", "profile", "runs", "show", "ladder", "dashboard")
+COMMANDS = (
+    "stages",
+    "build",
+    "check",
+    "bench",
+    "doctor",
+    "import",
+    "profile",
+    "runs",
+    "show",
+    "ladder",
+    "model",
+    "dashboard",
+)
 """Every command, as ``--help`` lists them."""
 
 _CHECKOUT = Path(__file__).resolve().parents[1]

@@ -153,8 +153,7 @@ def build_stage(
     nvcc = find_nvcc()
     flags = nvcc_flags(stage, arch, variant, defines)
     folder = (kernels_dir or data_dir("kernels")).resolve()
-    key = _key(stage, nvcc, flags, folder)
-    entry = (cache_dir or cache_folder()) / "cubins" / f"{stage.id}-{variant}-{key[:32]}"
+    entry = _entry(stage, variant, nvcc, flags, folder, cache_dir)
     cached = (entry / "build.json").is_file()
     if not cached:
         _make(entry, stage, _Compiler(nvcc, stage, stop or threading.Event()), flags, folder)
@@ -179,6 +178,28 @@ def build_stage(
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"the cached build {entry} is damaged: {error}", "Delete that folder.") from error
+
+
+def cached_build(stage: Stage, arch: str) -> StageBuild | None:
+    """Return the fast build of a stage as it is now, where it is in the cache; None where it is not, or without nvcc.
+
+    Raises:
+        UsageError: When the architecture does not fit the stage.
+        InputError: When it is damaged.
+    """
+    flags = nvcc_flags(stage, arch, "fast")
+    try:
+        nvcc = find_nvcc()
+    except EnvironmentLacksError:
+        return None  # the compiler's version is a part of what a build is found by
+    entry = _entry(stage, "fast", nvcc, flags, data_dir("kernels").resolve(), None)
+    return build_stage(stage, arch) if (entry / "build.json").is_file() else None
+
+
+def _entry(stage: Stage, variant: str, nvcc: Nvcc, flags: Sequence[str], folder: Path, cache_dir: Path | None) -> Path:
+    """Return the folder in the cache that belongs to a build."""
+    key = _key(stage, nvcc, flags, folder)
+    return (cache_dir or cache_folder()) / "cubins" / f"{stage.id}-{variant}-{key[:32]}"
 
 
 def _key(stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> str:

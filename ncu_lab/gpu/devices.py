@@ -12,39 +12,10 @@ from typing import Any
 
 from ncu_lab.advice import pip_install
 from ncu_lab.errors import EnvironmentLacksError
-from ncu_lab.model import Device, Dtype, Environment
+from ncu_lab.gpu.datasheets import datasheet_of
+from ncu_lab.model import ARCHITECTURES, Device, Dtype, Environment
 
 _GPU_FIX = "Only check, bench and profile need one."
-
-FP32_LANES: Mapping[tuple[int, int], int] = {
-    (7, 0): 64,
-    (7, 2): 64,
-    (7, 5): 64,
-    (8, 0): 64,
-    (8, 6): 128,
-    (8, 7): 128,
-    (8, 9): 128,
-    (9, 0): 128,
-    (10, 0): 128,
-    (10, 3): 128,
-    (12, 0): 128,
-    (12, 1): 128,
-}
-"""FP32 FMA per clock per SM by compute capability: CUDA C++ Programming Guide, table "Throughput of Native Arithmetic
-Instructions", row "32-bit floating-point add, multiply, multiply-add"."""
-
-TENSOR_PEAKS: Mapping[str, Mapping[str, float]] = {
-    "V100": {"fp16": 125e12},
-    "A100": {"fp16": 312e12, "bf16": 312e12, "tf32": 156e12},
-    "A6000": {"fp16": 154.8e12, "bf16": 154.8e12, "tf32": 77.4e12},
-    "H100 PCIe": {"fp16": 756e12, "bf16": 756e12, "tf32": 378e12},
-    "H100": {"fp16": 989.4e12, "bf16": 989.4e12, "tf32": 494.7e12},
-    "H200": {"fp16": 989.4e12, "bf16": 989.4e12, "tf32": 494.7e12},
-    "GH200": {"fp16": 989.4e12, "bf16": 989.4e12, "tf32": 494.7e12},
-    "B200": {"fp16": 2250e12, "bf16": 2250e12, "tf32": 1125e12},
-}
-"""Dense tensor-core FLOP/s with FP32 accumulation, by a part of the device's name: NVIDIA's datasheets of these
-products (those that state sparse figures halved). Datasheets assume the boost clock, which a power cap may forbid."""
 
 
 def current_device() -> Device:
@@ -193,10 +164,10 @@ def peak_flop_per_s(device: Device, dtype: Dtype) -> float | None:
     FP32: lanes per SM x SMs x 2 x highest SM clock. Tensor types: the datasheet's dense figure.
     """
     if dtype == "fp32":
-        lanes = FP32_LANES.get(device.compute_capability or (0, 0))
+        architecture = ARCHITECTURES.get(device.compute_capability or (0, 0))
+        lanes = architecture.fp32_lanes if architecture else None
         if lanes is None or device.sm_count is None or device.max_sm_clock_hz is None:
             return None
         return 2.0 * lanes * device.sm_count * device.max_sm_clock_hz
-    matches = [name for name in TENSOR_PEAKS if name in device.name]
-    # "H100 PCIe" holds "H100" as well: the longest name is the most exact.
-    return TENSOR_PEAKS[max(matches, key=len)].get(dtype) if matches else None
+    datasheet = datasheet_of(device.name)
+    return datasheet.tensor.get(dtype) if datasheet else None

@@ -4,6 +4,7 @@ Everything here is frozen data: collecting, parsing, storing, analysing and rend
 """
 
 from ncu_lab.model.access import Access, Culprit, LaunchAccess, Stake
+from ncu_lab.model.architecture import ARCHITECTURES, Architecture
 from ncu_lab.model.attribution import STALL, Attribution, Contribution, Factors, Part, Side, Unattributed
 from ncu_lab.model.expectations import (
     BUILD_UNITS,
@@ -58,6 +59,17 @@ from ncu_lab.model.tables import (
     Json,
     table,
 )
+from ncu_lab.model.theory import (
+    BlockDemand,
+    Ceiling,
+    Datasheet,
+    KernelShape,
+    NextBlock,
+    Occupancy,
+    OccupancyCurve,
+    Resource,
+    Theory,
+)
 from ncu_lab.model.verdicts import Bound, Evidence, Fact, Verdict
 from ncu_lab.model.views import (
     Ladder,
@@ -69,6 +81,7 @@ from ncu_lab.model.views import (
 )
 
 __all__ = [
+    "ARCHITECTURES",
     "BUILD_UNITS",
     "CORRUPT_RUN",
     "DTYPE_BYTES",
@@ -84,11 +97,15 @@ __all__ = [
     "TIMED_UNITS",
     "TIMING_COLUMNS",
     "Access",
+    "Architecture",
     "Attribution",
+    "BlockDemand",
     "Bound",
+    "Ceiling",
     "CheckCase",
     "Contribution",
     "Culprit",
+    "Datasheet",
     "Device",
     "Dtype",
     "Environment",
@@ -101,11 +118,15 @@ __all__ = [
     "GitState",
     "HotSpots",
     "Json",
+    "KernelShape",
     "Ladder",
     "LadderRow",
     "LaunchAccess",
     "LaunchSummary",
+    "NextBlock",
     "Notice",
+    "Occupancy",
+    "OccupancyCurve",
     "Operation",
     "Origin",
     "ParsedReport",
@@ -115,6 +136,7 @@ __all__ = [
     "PublishedFigure",
     "Relation",
     "Reporter",
+    "Resource",
     "Roof",
     "RooflinePoint",
     "Run",
@@ -129,6 +151,7 @@ __all__ = [
     "Stake",
     "Status",
     "Step",
+    "Theory",
     "TimingSample",
     "Unattributed",
     "Variant",

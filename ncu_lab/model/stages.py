@@ -68,6 +68,8 @@ class Stage:
         entry: The ``extern "C"`` function of the cubin; empty for a library reference.
         block: Threads of a block (x, y, z).
         tile: Tile sizes as passed to the compiler: BM, BN, BK, TM, TN, …
+        staged: Whether tiles of A and B pass through shared memory; else what a warp (WM x WN) or a thread computes is
+            all that shares a fetch from global memory.
         grid: What grid.x and grid.y cover: ``("n", "m")`` or, where threadIdx.x walks rows, ``("m", "n")``.
         min_cc: Least compute capability, as 10 * major + minor.
         arch_suffix: ``a`` where the code needs architecture-specific features.
@@ -97,6 +99,7 @@ class Stage:
     entry: str = ""
     block: tuple[int, int, int] = (1, 1, 1)
     tile: Mapping[str, int] = field(default_factory=dict)
+    staged: bool = True
     grid: tuple[str, str] = ("n", "m")
     min_cc: int = 75
     arch_suffix: str = ""
