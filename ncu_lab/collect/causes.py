@@ -115,8 +115,17 @@ _MACHINE = (
         in_output=True,
     ),
     Cause(
+        "report_not_saved",
+        "The report does not fit on the disk, or may not be written. Of the reason ncu says no word.",
+        r"==ERROR== Failed to save the report to file (?P<file>[^\n]+)",
+        "ncu could not save its report to {file}",
+        "Is the disk full? Free some room, or choose another temporary folder: TMPDIR=/elsewhere ncu-lab …",
+        EnvironmentLacksError,
+        "recorded/disk-full",
+    ),
+    Cause(
         "disk_full",
-        "The report or what ncu saves while it replays a kernel does not fit.",
+        "What the program writes, or ncu saves while it replays a kernel, does not fit.",
         r"(?i)no space left on device",
         "the disk is full",
         "Free some room, or choose another temporary folder: TMPDIR=/elsewhere ncu-lab …",

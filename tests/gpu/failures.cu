@@ -29,7 +29,9 @@ static void check(const char* what) {
 
 int main(int argc, char** argv) {
     const char* what = argc > 1 ? argv[1] : "well";
-    if (strcmp(what, "unended") == 0) {
+    // Hidden by the program itself: with the variable empty in its environment, ncu 2025.3.1 gave it its GPU.
+    if (strcmp(what, "blind") == 0) setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+    if (strcmp(what, "unended") == 0 || strcmp(what, "muddled") == 0) {
         printf("a line that is not ended ");
         fflush(stdout);
     }
@@ -39,7 +41,7 @@ int main(int argc, char** argv) {
     scale<<<count / 256, 256>>>(values, count);
     check("scale");
     if (strcmp(what, "hang") == 0) waits_for_another<<<1, 1>>>((int*)values);
-    if (strcmp(what, "illegal") == 0) writes_astray<<<1, 32>>>(values);
+    if (strcmp(what, "illegal") == 0 || strcmp(what, "muddled") == 0) writes_astray<<<1, 32>>>(values);
     if (strcmp(what, "trap") == 0) traps<<<1, 1>>>();
     if (strcmp(what, "killed") == 0) raise(SIGKILL);
     if (strcmp(what, "greedy") == 0) {
@@ -54,5 +56,13 @@ int main(int argc, char** argv) {
     scale<<<count / 256, 256>>>(values, count);
     check("scale");
     if (strcmp(what, "fails") == 0) return 3;
+    if (strcmp(what, "fills") == 0) {
+        FILE* full = fopen("full/output", "w");
+        const char zeros[1 << 16] = {};
+        if (full == nullptr || fwrite(zeros, 1, sizeof(zeros), full) < sizeof(zeros) || fclose(full) != 0) {
+            perror("write");
+            return 1;
+        }
+    }
     return 0;
 }

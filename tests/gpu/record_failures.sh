@@ -46,29 +46,38 @@ profile() { # STEP ncu-arguments…: with a log file apart, as ncu-lab runs it; 
     # The program and its kernels.
     profile illegal-address $counters ./failures illegal
     profile trap $counters ./failures trap
+    profile kernel-fault $one -k scale ./failures illegal
+    record muddled ncu $counters ./failures muddled
     profile out-of-memory $one ./failures greedy
     profile program-killed $one ./failures killed
     profile program-fails $one ./failures fails
     record unended-line ncu $one ./failures unended
     profile wrapper $one --target-processes application-only bash -c './failures'
     record hang ncu $one --log-file hang.log -k waits_for_another -o hang.ncu-rep -f ./failures hang
-    setsid ncu $one --log-file ncu-ended.log -o ended.ncu-rep -f ./failures hang >ncu-ended.console 2>&1 &
-    group=$!
-    sleep 4
-    kill -TERM $group
-    sleep 3
-    kill -KILL -- -$group 2>/dev/null
-    wait $group
-    printf 'ncu-ended\t%d\tkill -TERM of ncu … ./failures hang\n' $? >>exit-codes.txt
+    for end in TERM INT; do
+        # A shell lets what it starts in the background ignore an interrupt; env undoes that.
+        [ $end = TERM ] && step=ncu-ended || step=interrupted
+        setsid env --default-signal=INT ncu $one --log-file $step.log -o ended.ncu-rep -f ./failures hang \
+            >$step.console 2>&1 &
+        group=$!
+        sleep 4
+        kill -$end $group
+        sleep 3
+        kill -KILL -- -$group 2>/dev/null
+        wait $group
+        printf '%s\t%d\tkill -%s of ncu … ./failures hang\n' $step $? $end >>exit-codes.txt
+    done
     # What the machine lacks.
-    profile no-gpu $one env CUDA_VISIBLE_DEVICES= ./failures
+    profile no-gpu $one ./failures blind
     chmod -R a+rX . && mkdir -m 1777 home locked
     nobody="setpriv --reuid=65534 --regid=65534 --clear-groups env"
     record unreadable-home $nobody HOME=/root TMPDIR=$work/home ncu $counters ./failures
     record no-permission $nobody HOME=$work/home TMPDIR=$work/home ncu $counters ./failures
     (umask 077 && : >locked/nsight-compute-lock)
     record stale-lock $nobody HOME=$work/home TMPDIR=$work/locked ncu $counters ./failures
-    mkdir -p full && mount -t tmpfs -o size=16k none full && record disk-full ncu $counters -o full/x -f ./failures
+    mkdir -p full && mount -t tmpfs -o size=16k none full &&
+        record disk-full ncu $counters -o full/x -f ./failures && rm -f full/* &&
+        record program-disk-full ncu $counters ./failures fills
     # Profilers beside each other; each with a temporary folder of its own, or they would take turns.
     record nested-ncu ncu $one --target-processes all ncu $one ./failures
     if command -v compute-sanitizer >/dev/null; then

@@ -57,6 +57,8 @@ def test_logs_without_a_failure_give_no_cause(name: str) -> None:
         ("illegal-address", "kernel_failed"),
         ("trap", "kernel_failed"),
         ("out-of-memory", "out_of_memory"),
+        ("disk-full", "report_not_saved"),
+        ("program-disk-full", "disk_full"),
         ("wrapper", "not_instrumented"),
         ("import-empty", "import_damaged"),
         ("export-page", "bad_option"),

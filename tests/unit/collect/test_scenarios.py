@@ -36,7 +36,7 @@ def test_a_scenario_names_its_origin(name: str) -> None:
     assert len({"step", "cannot"} & set(scenario)) == 1, "how would it be recorded?"
     if "step" in scenario:
         script = (TESTS / "gpu" / "record_failures.sh").read_text()
-        recorded = re.findall(r"(?:record|profile|printf) '?([\w-]+)", script)
+        recorded = re.findall(r"(?:(?:record|profile) |step=)([\w-]+)", script)
         assert scenario["step"] in recorded, "no such step in the script"
 
 
