@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -30,50 +31,57 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = 4096
 
 
+TileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tile",
+        metavar="SIZES",
+        help="A kernel of your own instead of a stage, as BM=128,BN=128,BK=8,TM=8,TN=8; without BK nothing passes "
+        "through shared memory.",
+        show_default=False,
+    ),
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="GPU",
+        help="A GPU by short name (a6000, h200) or as its driver calls it. Default: that of the newest run.",
+        show_default=False,
+    ),
+]
+CubeOption = Annotated[
+    int | None, typer.Option("--size", metavar="N", help=f"M = N = K. Default: {DEFAULT_SIZE}.", show_default=False)
+]
+BetaOption = Annotated[float, typer.Option("--beta", metavar="X", help="C = A·B + X·C: not 0 reads C as well.")]
+TypeOption = Annotated[str, typer.Option("--dtype", metavar="TYPE", help="With --tile: fp32, tf32, fp16 or bf16.")]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option("--threads", metavar="N", help="With --tile: of a block. Default: one a TM x TN of the tile."),
+]
+RegistersOption = Annotated[
+    int | None, typer.Option("--registers", metavar="N", help="With --tile: of a thread.", show_default=False)
+]
+SharedOption = Annotated[
+    int | None,
+    typer.Option("--shared", metavar="BYTES", help="With --tile: of a block. Default: one tile of A and of B."),
+]
+
+
 def model(
     stage: StageOption = None,
     all: AllOption = False,
-    tile: Annotated[
-        str | None,
-        typer.Option(
-            "--tile",
-            metavar="SIZES",
-            help="A kernel of your own instead of a stage, as BM=128,BN=128,BK=8,TM=8,TN=8; without BK nothing passes "
-            "through shared memory.",
-            show_default=False,
-        ),
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            "--device",
-            metavar="GPU",
-            help="A GPU by short name (a6000, h200) or as its driver calls it. Default: that of the newest run.",
-            show_default=False,
-        ),
-    ] = None,
-    size: Annotated[
-        int | None,
-        typer.Option("--size", metavar="N", help=f"M = N = K. Default: {DEFAULT_SIZE}.", show_default=False),
-    ] = None,
+    tile: TileOption = None,
+    device: DeviceOption = None,
+    size: CubeOption = None,
     m: MOption = None,
     n: NOption = None,
     k: KOption = None,
-    beta: Annotated[float, typer.Option("--beta", metavar="X", help="C = A·B + X·C: not 0 reads C as well.")] = 0.0,
-    dtype: Annotated[
-        str, typer.Option("--dtype", metavar="TYPE", help="With --tile: fp32, tf32, fp16 or bf16.")
-    ] = "fp32",
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", metavar="N", help="With --tile: of a block. Default: one a TM x TN of the tile."),
-    ] = None,
-    registers: Annotated[
-        int | None, typer.Option("--registers", metavar="N", help="With --tile: of a thread.", show_default=False)
-    ] = None,
-    shared: Annotated[
-        int | None,
-        typer.Option("--shared", metavar="BYTES", help="With --tile: of a block. Default: one tile of A and of B."),
-    ] = None,
+    beta: BetaOption = 0.0,
+    dtype: TypeOption = "fp32",
+    threads: ThreadsOption = None,
+    registers: RegistersOption = None,
+    shared: SharedOption = None,
     store: StoreOption = None,
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
@@ -89,6 +97,8 @@ def model(
     from ncu_lab.workflows.modelling import model_device, model_stage, model_tile
 
     _refuse_mixed(stage, all, tile, {"--threads": threads, "--registers": registers, "--shared": shared})
+    if not math.isfinite(beta):
+        raise UsageError(f"--beta {beta} is no number to multiply by")
     cube = problem_from(size, m, n, k, default=DEFAULT_SIZE)
     problem = Problem(cube.m, cube.n, cube.k, beta=beta)
     folder = store_to_read(store, example)

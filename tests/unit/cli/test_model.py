@@ -144,6 +144,7 @@ def test_markdown() -> None:
         (["--tile", TILE, "--threads", "0", "--device", "a6000"], "--threads 0 is too small"),
         (["--tile", "BM=128,BN=128", "--device", "a6000"], "a block of 16384 threads"),
         (["--tile", TILE, "--registers", "300", "--device", "a6000"], "--registers 300"),
+        (["--stage", "2d", "--beta", "nan", "--device", "a6000"], "--beta nan"),
         (["--stage", "2d", "--size", "0", "--device", "a6000"], "--size 0"),
     ],
 )
