@@ -15,7 +15,7 @@ EXPORT = Path(__file__).parents[1] / "data" / "golden" / "ladder-targeted.raw.ba
 FLOP = 2 * 1024**3
 FP32 = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)  # the hand-written FP32 kernels
 FP32_OPS = ("fadd", "fmul", "ffma")
-NAIVE, COALESCED, CONFLICT, TILE_2D, DOUBLE_BUFFERED, WMMA, TF32 = 1, 2, 4, 7, 10, 12, 14
+NAIVE, COALESCED, SMEM, CONFLICT, TILE_2D, DOUBLE_BUFFERED, WMMA, TF32 = 1, 2, 3, 4, 7, 10, 12, 14
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,29 @@ def test_flop_are_two_m_n_k_within_0_7_percent(readings, launch):
 def test_rate_and_amount_of_flop_agree(readings, launch):
     duration, amount, rate = (readings[launch][key].value for key in ("duration_ns", "flop", "flop_per_s"))
     assert amount / duration * 1e9 == pytest.approx(rate)
+
+
+def test_share_of_the_fp32_peak(readings):
+    # 132 SMs x 128 lanes x 2 = 33 792 FLOP per cycle; 392 830 cycles (below): 2 x 1024^3 / (33 792 x 392 830) = 16.2 %
+    assert readings[TILE_2D]["fp32_peak_pct"].value == pytest.approx(100 * FLOP / (33_792 * 392_830), rel=0.01)
+
+
+def test_shared_wavefronts_per_fma_are_those_of_the_instructions(readings):
+    # smem: a scalar load of B and a quarter of an LDS.128 of A, of two wavefronts: 1 + 2 / 4. naive has none.
+    assert readings[SMEM]["shared_load_wavefronts_per_fma"].value == pytest.approx(1.5, rel=0.01)
+    # 2d, per step of k: two LDS.128 of B of 8 wavefronts, a quarter of eight LDS.128 of A of 2: (16 + 4) / 64.
+    assert readings[TILE_2D]["shared_load_wavefronts_per_fma"].value == pytest.approx(0.3125, rel=0.01)
+    assert readings[NAIVE]["shared_load_wavefronts_per_fma"].value == 0
+
+
+def test_shared_wavefronts_per_fma_from_totals():
+    values = {
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": 30.0,
+        "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 640.0,  # 20 of a warp
+    }
+    assert metrics.read("shared_load_wavefronts_per_fma", values.get).value == 1.5
+    values["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"] = 0.0
+    assert metrics.read("shared_load_wavefronts_per_fma", values.get).value is None
 
 
 def test_data_pipe_of_2d(exported, readings):
