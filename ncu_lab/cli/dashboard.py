@@ -28,7 +28,7 @@ def dashboard(
 
     The page reads the store and never writes; new runs appear on it by themselves. Ctrl-C ends it.
     """
-    folder = store_to_read(store, example)
+    folder = store_to_read(store, example, only_runs=True)
 
     from ncu_lab_dash.app import create_app
     from ncu_lab_dash.server import address_of, is_loopback, serve, take_port

@@ -53,7 +53,7 @@ def ladder(
     refuse_below_one(size)
     if expectations and published:
         raise UsageError("--expectations and --published are two tables", "Ask for one; --format json holds both.")
-    folder = store_to_read(store, example)
+    folder = store_to_read(store, example, only_runs=True)
     found = build(folder, size=EXAMPLE_SIZE if example and size is None else size)
     for notice in found.warnings:
         warn(notice.message)

@@ -137,17 +137,23 @@ def store_words(store: Path | None, example: bool = False) -> str:
     return f" --store {shlex.quote(str(store))}" if store else ""
 
 
-def store_to_read(store: Path | None, example: bool) -> Path:
+def store_to_read(store: Path | None, example: bool, *, only_runs: bool = False) -> Path:
     """Return the folder of runs that ``--store`` and ``--example`` ask for, to be read.
+
+    Args:
+        store: See ``--store``.
+        example: See ``--example``.
+        only_runs: Whether the command reads nothing else: then a folder that the environment names must be there too.
 
     Raises:
         UsageError: When both are given.
         InputError: When one that was named is not there, is no folder, or cannot be read.
     """
     from ncu_lab.store import Store
+    from ncu_lab.store.location import is_named
 
     folder = resolve_store(store, example)
-    if store is not None:
+    if store is not None or (only_runs and not example and is_named()):
         Store(folder).check_readable()
     return folder
 

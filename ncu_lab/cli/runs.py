@@ -21,7 +21,7 @@ def runs(store: StoreOption = None, example: ExampleOption = False, format: Form
     from ncu_lab.render.terminal import Column, Terminal, emit
     from ncu_lab.workflows.reading import list_runs
 
-    folder = store_to_read(store, example)
+    folder = store_to_read(store, example, only_runs=True)
     metas, notices = list_runs(folder)
     for notice in notices:
         warn(notice.message)

@@ -40,6 +40,11 @@ def default_store(explicit: Path | None = None, example: bool = False) -> Path:
     return _of_project(here) or _of_repository(here) or here / FOLDER
 
 
+def is_named() -> bool:
+    """Return whether the environment names the folder of runs: one that is not there is then a mistake, not empty."""
+    return bool(os.environ.get(VARIABLE))
+
+
 def _of_project(here: Path) -> Path | None:
     for folder in (here, *here.parents):
         file = folder / PROJECT_FILE

@@ -80,6 +80,15 @@ def test_a_store_that_is_none_is_refused(
         assert len(err.splitlines()) == 2
 
 
+@pytest.mark.parametrize("command", ["runs", "ladder", "dashboard"])
+def test_a_store_that_the_environment_names_has_to_be_there(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NCU_LAB_STORE", str(tmp_path / "typo"))
+    assert run(monkeypatch, command) == 3
+    assert f"error: the store {tmp_path / 'typo'} does not exist" in capsys.readouterr().err
+
+
 def test_an_imported_part_of_a_report_is_listed_as_partial(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
