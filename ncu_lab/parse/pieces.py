@@ -55,7 +55,8 @@ def spans(sizes: Sequence[int], count: int, at_once: int) -> list[range]:
     whole = sum(sizes[:count])
     turns = -(-whole // BYTES_AT_ONCE)
     parts = max(min(turns * at_once, whole // LEAST_PIECE_BYTES), 1)
-    found, start, before = [], 0, 0
+    found: list[range] = []
+    start = before = 0
     for number, size in enumerate(sizes[:count]):
         # A result goes where its middle lies; what comes behind the last size known stays with it.
         if number > start and (before + size / 2) * parts >= (len(found) + 1) * whole:
