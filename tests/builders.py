@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,11 +15,13 @@ from ncu_lab.model import (
     INSTANCE_COLUMNS,
     Device,
     Environment,
+    Family,
     Ladder,
     LadderRow,
     LaunchSummary,
     Problem,
     Roof,
+    Roofline,
     RooflinePoint,
     Stage,
     table,
@@ -111,32 +113,53 @@ def row(
     )
 
 
-def roofs() -> tuple[Roof, ...]:
-    """The roofs of the golden report, from its own peaks."""
+def roofs(family: Family = "fp32") -> tuple[Roof, ...]:
+    """The roofs of the golden report, from its own peaks; it has no counters of tensor work, so no roof for it."""
     naive = golden_counters()["naive"]["metrics"]
     sms, clock = naive["device__attribute_multiprocessor_count"], naive["gpc__cycles_elapsed.avg.per_second"]
-    return (
-        Roof("l1", "L1 / shared pipe", sms * 128 * clock),
+    pipe, ffma = sms * 128 * clock, naive["sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained"]
+    memory = (
+        Roof("l1", "L1 / shared", pipe),
+        Roof("shared", "shared memory", pipe),
         Roof("l2", "L2", naive[L2_BYTES] * naive["lts__cycles_elapsed.avg.per_second"]),
         Roof("dram", "DRAM", naive["dram__bytes.sum.peak_sustained"] * naive["dram__cycles_elapsed.avg.per_second"]),
-        Roof("fp32", "FP32 FMA", 2 * naive["sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained"] * clock),
     )
+    compute = {
+        "fp32": (Roof("fp32", "FP32", 2 * ffma * clock, "compute"),),
+        "tensor": (
+            Roof("fp16", "FP16 tensor", sms * 4096 * clock, "compute"),
+            Roof("fp16_hmma", "FP16 by HMMA", sms * 8192 / 3 * clock, "compute"),
+            Roof("tf32", "TF32 tensor", sms * 2048 * clock, "compute"),
+        ),
+    }
+    return (*memory, *compute[family])
 
 
-def points(rows: Collection[LadderRow]) -> tuple[RooflinePoint, ...]:
-    """Roofline points of FP32 rows that were profiled, at every level."""
-    peaks = {roof.level: roof.per_second for roof in roofs()}
-    found = []
-    for entry in rows:
-        if entry.summary is None or entry.stage.dtype != "fp32":
-            continue
-        speed = entry.summary.value("flop_per_s")
-        for level in ("l1", "l2", "dram"):
-            intensity = entry.summary.value(f"intensity_{level}")
-            if speed and intensity:
-                share = speed / min(peaks["fp32"], peaks[level] * intensity)
-                found.append(RooflinePoint(entry.stage.id, level, intensity, speed, share))
-    return tuple(found)
+def rooflines(rows: Collection[LadderRow]) -> tuple[Roofline, ...]:
+    """Charts of rows that were profiled: FP32, and tensor work as 2·m·n·k over the profiled duration."""
+    charts = []
+    for family in ("fp32", "tensor"):
+        own = [entry for entry in rows if entry.summary and (entry.stage.dtype == "fp32") == (family == "fp32")]
+        found = tuple(point for entry in own for point in _points(entry, family))
+        if found:
+            charts.append(Roofline(family, roofs(family), found))
+    return tuple(charts)
+
+
+def _points(entry: LadderRow, family: Family) -> Iterator[RooflinePoint]:
+    assert entry.summary is not None
+    value, precision = entry.summary.value, entry.stage.dtype
+    peaks = {roof.level: roof.per_second for roof in roofs(family)}
+    duration = value("duration_ns")
+    flop = value("flop") if family == "fp32" else 2.0 * 1024**3
+    for level in ("l1", "shared", "l2", "dram"):
+        moved = value(f"{level}_bytes")
+        uses_it = level != "shared" or entry.stage.id not in ("naive", "coalesced", "wmma")
+        if flop and duration and moved and uses_it:
+            speed, reachable = flop / duration * 1e9, peaks[level] * flop / moved
+            bound = level if reachable < peaks[precision] else precision
+            share = speed / min(peaks[precision], reachable)
+            yield RooflinePoint(entry.stage.id, level, flop / moved, speed, share, precision, bound)
 
 
 def ladder(*, rows: Collection[LadderRow] | None = None, references: Collection[LadderRow] | None = None) -> Ladder:
@@ -153,8 +176,7 @@ def ladder(*, rows: Collection[LadderRow] | None = None, references: Collection[
         problem=PROBLEM,
         rows=tuple(rows),
         references=tuple(references),
-        roofs=roofs(),
-        points=points([*rows, *references]),
+        rooflines=rooflines([*rows, *references]),
     )
 
 

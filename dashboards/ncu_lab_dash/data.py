@@ -29,6 +29,11 @@ def problem_key(problem: Problem) -> str:
     return f"{size}a{problem.alpha:g}b{problem.beta:g}" if scaled else size
 
 
+def ladder_key(problem: str, device: str) -> str:
+    """Write a problem's key and a GPU as one: ``4096@NVIDIA H200``."""
+    return f"{problem}@{device}"
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What the folder holds.
@@ -38,6 +43,7 @@ class Overview:
         devices: GPUs of these runs, the newest run's first.
         newest_problem: Key of the newest of these runs; None without any.
         newest_device: Its GPU.
+        ladders: Pairs of a problem's key and a GPU that there are runs of, in the order of the problems.
         others: How many runs no ladder can show: imported, of other programs, or failed.
         notices: What could not be read.
     """
@@ -46,6 +52,7 @@ class Overview:
     devices: tuple[str, ...]
     newest_problem: str | None
     newest_device: str | None
+    ladders: tuple[tuple[str, str], ...]
     others: int
     notices: tuple[Notice, ...]
 
@@ -105,6 +112,11 @@ class LadderData:
         except NcuLabError:
             return None
 
+    def find_beside(self, key: str) -> Ladder | None:
+        """Return the ladder of a key of :func:`ladder_key`, None when there is none."""
+        problem, _, device = key.partition("@")
+        return self.find(problem, device) if device else None
+
     def notices(self, problem: str | None, device: str | None) -> list[Notice]:
         """Return what to tell beside a ladder: what could not be read, and what weakens it.
 
@@ -154,12 +166,16 @@ def _overview(metas: Sequence[RunMeta], notices: Sequence[Notice]) -> Overview:
     problems = {problem_key(meta.problem): meta.problem for meta in ladders if meta.problem}
     devices = dict.fromkeys(meta.device.name for meta in ladders if meta.device)
     by_size = sorted(problems.items(), key=lambda item: (item[1].m * item[1].n * item[1].k, item[0]))
+    pairs = dict.fromkeys(
+        (problem_key(meta.problem), meta.device.name) for meta in ladders if meta.problem and meta.device
+    )
     newest = ladders[0].device if ladders else None
     return Overview(
         problems=dict(by_size),
         devices=tuple(devices),
         newest_problem=next(iter(problems), None),
         newest_device=newest.name if newest else None,
+        ladders=tuple(sorted(pairs, key=lambda pair: list(dict(by_size)).index(pair[0]))),
         others=len(metas) - len(ladders),
         notices=tuple(notices),
     )

@@ -29,6 +29,8 @@ SORT = "sort"
 SCALE = "scale"
 PANEL = "panel"
 LEVEL = "level"
+FAMILY = "family"
+BESIDE = "beside"
 
 MATRIX = "matrix"
 MATRIX_TITLE = "matrix-title"

@@ -19,6 +19,8 @@ CONTROLS: Mapping[str, tuple[str, str]] = {
     "device": (ids.DEVICE, "value"),
     "stage": (ids.STAGE, "value"),
     "level": (ids.LEVEL, "value"),
+    "family": (ids.FAMILY, "value"),
+    "beside": (ids.BESIDE, "value"),
     "sort": (ids.SORT, "value"),
     "scale": (ids.SCALE, "value"),
     "panel": (ids.PANEL, "value"),

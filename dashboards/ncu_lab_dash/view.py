@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 from urllib.parse import parse_qsl, urlencode
 
+from ncu_lab.model import Family
 from ncu_lab.render.figures.matrix import PanelName
 from ncu_lab.render.figures.roofline import Level
 from ncu_lab.render.figures.rows import Sort
@@ -14,6 +15,9 @@ from ncu_lab.render.figures.stalls import Scale
 from ncu_lab.render.palette import ThemeName
 
 T = TypeVar("T")
+
+ALONE = "none"
+"""The roofline with no other ladder drawn over it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,8 @@ class View:
         device: Name of a GPU.
         stage: The selected stage.
         level: Memory level of the roofline.
+        family: Launches that the roofline shows.
+        beside: Key of the ladder drawn over the roofline, as :func:`ncu_lab_dash.data.ladder_key` writes it.
         sort: Order of the rows.
         scale: Stalls as shares or cycles.
         panel: The panel a narrow page shows.
@@ -35,6 +41,8 @@ class View:
     device: str | None = None
     stage: str | None = None
     level: Level = "l1"
+    family: Family = "fp32"
+    beside: str = ALONE
     sort: Sort = "ladder"
     scale: Scale = "share"
     panel: PanelName = "duration"
@@ -64,6 +72,8 @@ def read_view(found: Mapping[str, Any]) -> View:
         device=_text(found.get("device")),
         stage=_text(found.get("stage")),
         level=_one_of(found.get("level"), get_args(Level), default.level),
+        family=_one_of(found.get("family"), get_args(Family), default.family),
+        beside=_text(found.get("beside")) or default.beside,
         sort=_one_of(found.get("sort"), get_args(Sort), default.sort),
         scale=_one_of(found.get("scale"), get_args(Scale), default.scale),
         panel=_one_of(found.get("panel"), get_args(PanelName), default.panel),

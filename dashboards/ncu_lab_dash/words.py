@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ncu_lab.model import Environment, Ladder, LadderRow, Problem
+from ncu_lab.model import Environment, Family, Ladder, LadderRow, Problem
 from ncu_lab.render import numbers
 from ncu_lab.render.figures.accesses import conflict_reading, sector_reading
 from ncu_lab.render.figures.occupancy import registers
@@ -12,6 +12,7 @@ from ncu_lab.render.figures.roofline import BYTES_ARE, Level, level_points
 from ncu_lab.render.figures.rows import stage_label
 from ncu_lab.render.figures.stalls import LEGEND_SHARE, reasons_shown
 from ncu_lab.render.palette import stall_label
+from ncu_lab.render.roofs import short_name
 from ncu_lab.render.wording import clock_words
 
 Table = tuple[list[str], list[list[str]]]
@@ -21,6 +22,9 @@ MATRIX_FOOT = (
     "loads; those by TMA are counted apart. Reasons under "
     f"{LEGEND_SHARE * 100:.0f}{numbers.THIN}% everywhere are drawn and named on hover."
 )
+
+
+_FAMILY_WORDS: Mapping[Family, str] = {"fp32": "FP32", "tensor": "tensor-core", "fp64": "FP64"}
 
 
 def context_items(ladder: Ladder) -> list[tuple[str, str]]:
@@ -109,7 +113,7 @@ def _matrix_row(row: LadderRow, reasons: Sequence[str]) -> list[str]:
     ]
 
 
-def roofline_table(ladder: Ladder, level: Level) -> Table:
+def roofline_table(ladder: Ladder, level: Level, family: Family = "fp32") -> Table:
     """Return the values of the roofline: header and rows."""
     order = {row.stage.id: str(number) for number, row in enumerate(ladder.rows, start=1)}
     rows = [
@@ -118,20 +122,28 @@ def roofline_table(ladder: Ladder, level: Level) -> Table:
             numbers.significant(point.flop_per_s / 1e12),
             numbers.significant(point.intensity),
             numbers.share(point.share_of_roof, table=True),
+            short_name(point.bound),
         ]
-        for row, point in level_points(ladder, level)
+        for row, point in level_points(ladder, level, family)
     ]
-    return ["Stage", "TFLOP/s", "FLOP per byte", "Of roof"], rows
+    return ["Stage", "TFLOP/s", "FLOP per byte", "Of roof", "Roof"], rows
 
 
-def roofline_foot(ladder: Ladder, level: Level) -> str:
+def roofline_foot(ladder: Ladder, level: Level, family: Family = "fp32") -> str:
     """Return what the roofline leaves out and how its bytes and roofs are defined."""
-    hidden = [row for row in (*ladder.rows, *ladder.references) if row.stage.dtype != "fp32"]
+    chart = ladder.roofline(family)
     text = (
-        f"Bytes = {BYTES_ARE[level]}. FLOP and bytes by hardware counters; roofs are the report's own peaks "
-        "at the clock it measured."
+        f"Bytes = {BYTES_ARE[level]}. FLOP and bytes by hardware counters; roofs are the report's own peaks at the "
+        "median clock of these launches, % is of the roof at each launch's own."
     )
-    if hidden:
-        launches = "launch is" if len(hidden) == 1 else "launches are"
-        text += f" {len(hidden)} tensor-core {launches} not drawn: they have another roof."
-    return text
+    if chart and chart.measured:
+        text += " Dashed: what a microbenchmark reached on this GPU, at its own clock."
+    if level == "shared":
+        text += " Kernels without shared memory have no point here."
+    hidden = {
+        _FAMILY_WORDS[other.family]: len({point.stage for point in other.points})
+        for other in ladder.rooflines
+        if other.family != family
+    }
+    told = [f"{count} {name} {'launch' if count == 1 else 'launches'}" for name, count in hidden.items()]
+    return f"{text} Not drawn, as their roofs are others: {', '.join(told)}." if told else text

@@ -8,7 +8,7 @@ from statistics import median, median_low
 from typing import Literal
 
 from ncu_lab.analyze.expectations import judge
-from ncu_lab.analyze.roofline import common_roofs, read_roofs, roofline_points
+from ncu_lab.analyze.roofline import LaunchRoofline, charts, launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.analyze.timings import Timing, share_of_reference, timing, timing_samples
 from ncu_lab.model import (
@@ -19,7 +19,6 @@ from ncu_lab.model import (
     LaunchSummary,
     Notice,
     Problem,
-    Roof,
     Run,
     Stage,
     StageBuild,
@@ -37,7 +36,7 @@ class Measured:
         timing: What its unprofiled samples say; None when it was not timed.
         profiled_ns: Duration under the profiler of all the kernels of one call; None without one.
         summary: The main kernel's launch of (lower) median duration; None when it was not profiled.
-        roofs: The roofs of that launch.
+        roofline: The roofs of that launch, and where it stands below them.
     """
 
     run: Run
@@ -45,7 +44,7 @@ class Measured:
     timing: Timing | None
     profiled_ns: float | None
     summary: LaunchSummary | None
-    roofs: tuple[Roof, ...]
+    roofline: LaunchRoofline
     build: StageBuild | None
 
     @property
@@ -95,7 +94,7 @@ def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Prob
         omitted.append(Notice("not_measured", f"not measured: {', '.join(absent)}"))
     found_rows = {found.stage.id: _row(found, within, measured, problem, stages) for found in ordered}
     rows = [replace(row, findings=judge(row, found_rows)) for row in found_rows.values()]
-    points = [point for found in ordered if found.summary for point in roofline_points(found.summary, found.roofs)]
+    peaks = next((run.meta.peaks for run in usable if run.meta.peaks), ())
     newest = usable[0].meta if usable else None
     return Ladder(
         device=newest.device if newest else None,
@@ -103,8 +102,8 @@ def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Prob
         problem=problem,
         rows=tuple(row for row in rows if not row.stage.is_reference),
         references=tuple(row for row in rows if row.stage.is_reference),
-        roofs=common_roofs(found.roofs for found in ordered),
-        points=tuple(points),
+        rooflines=charts((found.roofline for found in ordered), peaks),
+        measured=peaks,
         omitted=tuple(omitted),
         warnings=tuple(_mixed(used)),
     )
@@ -126,8 +125,8 @@ def measure(run: Run, stages: Mapping[str, Stage]) -> dict[str, Measured]:
         if not launches and timed is None:
             continue
         chosen = _typical(launches)
-        roofs = read_roofs(values.get(chosen.launch, {}).get) if chosen else ()
-        found[stage_id] = Measured(run, stage, timed, call_ns(launches), chosen, roofs, builds.get(stage_id))
+        placed = launch_roofline(chosen, values.get(chosen.launch, {})) if chosen else LaunchRoofline()
+        found[stage_id] = Measured(run, stage, timed, call_ns(launches), chosen, placed, builds.get(stage_id))
     return found
 
 

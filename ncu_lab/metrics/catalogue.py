@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncu_lab.metrics.names import EXECUTIONS, FFMA_PER_CYCLE_PEAK
+from ncu_lab.metrics.names import EXECUTIONS, FFMA_PER_CYCLE_PEAK, SHARED_MEMORY_PARTS
 from ncu_lab.metrics.pipes import COMPUTE, COMPUTE_OTHERWISE, ISSUE_SLOTS
 from ncu_lab.metrics.quantity import Lookup, Metric, Reading, Way, counter
 
@@ -24,6 +24,7 @@ SOL = "SpeedOfLight"
 MEMORY = "MemoryWorkloadAnalysis"
 TABLES = "MemoryWorkloadAnalysis_Tables"
 ROOFLINE = "SpeedOfLight_HierarchicalSingleRooflineChart"
+DOUBLE_ROOFLINE = "SpeedOfLight_HierarchicalDoubleRooflineChart"
 TENSOR_ROOFLINE = "SpeedOfLight_HierarchicalTensorRooflineChart"
 SCHEDULER = "SchedulerStats"
 WARP_STATE = "WarpStateStats"
@@ -49,9 +50,11 @@ ATTRIBUTION_METRICS: tuple[str, ...] = (
 """What the attribution identity needs beyond the targeted sections (asked for with ``--metrics``)."""
 
 _DURATION = counter("gpu__time_duration.sum", "gpu__time_duration.avg")
-_FADD = counter("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed")
-_FMUL = counter("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed")
-_FFMA = counter("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed")
+_FADD, _FMUL, _FFMA, _DADD, _DMUL, _DFMA = (
+    counter(f"smsp__sass_thread_inst_executed_op_{precision}{op}_pred_on.sum.per_cycle_elapsed")
+    for precision in ("f", "d")
+    for op in ("add", "mul", "fma")
+)
 _SMSP_HZ = counter("smsp__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second")
 _L1_HZ = counter("l1tex__cycles_elapsed.avg.per_second", *_SMSP_HZ.names)
 _SM_HZ = counter("gpc__cycles_elapsed.avg.per_second", *_SMSP_HZ.names)
@@ -81,12 +84,15 @@ _SHARED_STORES = counter(
 )
 
 # Totals, as asked for with --metrics; they need no clock.
-_FADDS, _FMULS, _FFMAS = (
-    counter(*(f"{unit}__sass_thread_inst_executed_op_{op}_pred_on.sum" for unit in ("smsp", "sm")))
-    for op in ("fadd", "fmul", "ffma")
+_FADDS, _FMULS, _FFMAS, _DADDS, _DMULS, _DFMAS = (
+    counter(*(f"{unit}__sass_thread_inst_executed_op_{precision}{op}_pred_on.sum" for unit in ("smsp", "sm")))
+    for precision in ("f", "d")
+    for op in ("add", "mul", "fma")
+)
+_TENSOR_FP16, _TENSOR_BF16, _TENSOR_TF32 = (
+    counter(f"sm__ops_path_tensor_src_{types}.sum") for types in ("fp16", "bf16_dst_fp32", "tf32_dst_fp32")
 )
 _DRAM_BYTES = counter("dram__bytes.sum")
-_SHARED_PARTS = tuple(counter(f"launch__shared_mem_per_block_{part}") for part in ("static", "dynamic"))
 
 _FLOP_COUNTERS = (_DURATION, _FADD, _FMUL, _FFMA, _SMSP_HZ)
 _FLOP_TEXT = "({1} + {2} + 2 * {3}) * {4} * {0}"
@@ -105,12 +111,12 @@ def _per_instruction(*_totals: float) -> None:
     """Totals do not tell it: ``analyze.access`` reads it from the counters of each instruction."""
 
 
-def _fp32_flop_per_s(fadd: float, fmul: float, ffma: float, hz: float) -> float:
-    return (fadd + fmul + 2.0 * ffma) * hz
+def _flop_per_s(add: float, mul: float, fma: float, hz: float) -> float:
+    return (add + mul + 2.0 * fma) * hz
 
 
-def _fp32_flop(duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float) -> float:
-    return _fp32_flop_per_s(fadd, fmul, ffma, hz) * duration_ns * 1e-9
+def _flop(duration_ns: float, add: float, mul: float, fma: float, hz: float) -> float:
+    return _flop_per_s(add, mul, fma, hz) * duration_ns * 1e-9
 
 
 def _fp32_peak_pct(fadd: float, fmul: float, ffma: float, ffma_peak: float) -> float | None:
@@ -134,39 +140,40 @@ def _data_pipe_bytes(pct: float, sm_count: float, duration_ns: float, hz: float)
 def _intensity_dram(
     duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float, r: float, w: float
 ) -> float | None:
-    return _ratio(_fp32_flop(duration_ns, fadd, fmul, ffma, hz), r + w)
+    return _ratio(_flop(duration_ns, fadd, fmul, ffma, hz), r + w)
 
 
 def _intensity_l2(duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float, sectors: float) -> float | None:
-    return _ratio(_fp32_flop(duration_ns, fadd, fmul, ffma, hz), sectors * SECTOR_BYTES)
+    return _ratio(_flop(duration_ns, fadd, fmul, ffma, hz), sectors * SECTOR_BYTES)
 
 
 def _intensity_l1(
     duration_ns: float, fadd: float, fmul: float, ffma: float, hz: float, pct: float, sm_count: float, l1_hz: float
 ) -> float | None:
-    flop = _fp32_flop(duration_ns, fadd, fmul, ffma, hz)
+    flop = _flop(duration_ns, fadd, fmul, ffma, hz)
     return _ratio(flop, _data_pipe_bytes(pct, sm_count, duration_ns, l1_hz))
 
 
-def _fp32_total(fadds: float, fmuls: float, ffmas: float) -> float:
-    return fadds + fmuls + 2.0 * ffmas
+def _total(adds: float, muls: float, fmas: float) -> float:
+    return adds + muls + 2.0 * fmas
 
 
-_FLOP_TOTAL = Way((_FADDS, _FMULS, _FFMAS), _fp32_total, "{0} + {1} + 2 * {2}")
-_FLOP_TOTAL_PER_S = Way(
-    (_FADDS, _FMULS, _FFMAS, _DURATION),
-    lambda fadds, fmuls, ffmas, ns: _ratio(_fp32_total(fadds, fmuls, ffmas), ns * 1e-9),
-    "({0} + {1} + 2 * {2}) / {3}",
-)
+def _total_per_s(adds: float, muls: float, fmas: float, ns: float) -> float | None:
+    return _ratio(_total(adds, muls, fmas), ns * 1e-9)
+
+
+_TOTAL_TEXT, _TOTAL_PER_S_TEXT = "{0} + {1} + 2 * {2}", "({0} + {1} + 2 * {2}) / {3}"
+_FLOP_TOTAL = Way((_FADDS, _FMULS, _FFMAS), _total, _TOTAL_TEXT)
+_FLOP_TOTAL_PER_S = Way((_FADDS, _FMULS, _FFMAS, _DURATION), _total_per_s, _TOTAL_PER_S_TEXT)
 _FLOP_TOTAL_PER_BYTE = (
     Way(
         (_FADDS, _FMULS, _FFMAS, _DRAM_READ, _DRAM_WRITE),
-        lambda fadds, fmuls, ffmas, r, w: _ratio(_fp32_total(fadds, fmuls, ffmas), r + w),
+        lambda fadds, fmuls, ffmas, r, w: _ratio(_total(fadds, fmuls, ffmas), r + w),
         "({0} + {1} + 2 * {2}) / ({3} + {4})",
     ),
     Way(
         (_FADDS, _FMULS, _FFMAS, _DRAM_BYTES),
-        lambda fadds, fmuls, ffmas, moved: _ratio(_fp32_total(fadds, fmuls, ffmas), moved),
+        lambda fadds, fmuls, ffmas, moved: _ratio(_total(fadds, fmuls, ffmas), moved),
         "({0} + {1} + 2 * {2}) / {3}",
     ),
 )
@@ -226,13 +233,30 @@ CATALOGUE: tuple[Metric, ...] = (
            (_SHARED_WAVEFRONTS,), lambda wavefronts: wavefronts * WAVEFRONT_BYTES, "{0} * 128"),
     Metric("flop", "FLOP", "neutral", "exact", ROOFLINE,
            "FP32 operations counted by the instructions (FMA counts two).",
-           _FLOP_COUNTERS, _fp32_flop, _FLOP_TEXT, (_FLOP_TOTAL,)),
+           _FLOP_COUNTERS, _flop, _FLOP_TEXT, (_FLOP_TOTAL,)),
     Metric("flop_per_s", "FLOP/s", "higher", "noisy", ROOFLINE,
            "FP32 operations a second, by instruction counters.",
-           (_FADD, _FMUL, _FFMA, _SMSP_HZ), _fp32_flop_per_s, "({0} + {1} + 2 * {2}) * {3}", (_FLOP_TOTAL_PER_S,)),
+           (_FADD, _FMUL, _FFMA, _SMSP_HZ), _flop_per_s, "({0} + {1} + 2 * {2}) * {3}", (_FLOP_TOTAL_PER_S,)),
     Metric("fp32_peak_pct", "%", "higher", "noisy", ROOFLINE,
            "FP32 operations, of what an FMA in every lane and cycle would make.",
            (_FADD, _FMUL, _FFMA, FFMA_PER_CYCLE_PEAK), _fp32_peak_pct, "({0} + {1} + 2 * {2}) / (2 * {3}) * 100"),
+    Metric("fp64_flop", "FLOP", "neutral", "exact", DOUBLE_ROOFLINE,
+           "FP64 operations counted by the instructions (FMA counts two; tensor cores apart).",
+           (_DURATION, _DADD, _DMUL, _DFMA, _SMSP_HZ), _flop, _FLOP_TEXT,
+           (Way((_DADDS, _DMULS, _DFMAS), _total, _TOTAL_TEXT),)),
+    Metric("fp64_flop_per_s", "FLOP/s", "higher", "noisy", DOUBLE_ROOFLINE,
+           "FP64 operations a second, by instruction counters.",
+           (_DADD, _DMUL, _DFMA, _SMSP_HZ), _flop_per_s, "({0} + {1} + 2 * {2}) * {3}",
+           (Way((_DADDS, _DMULS, _DFMAS, _DURATION), _total_per_s, _TOTAL_PER_S_TEXT),)),
+    Metric("tensor_flop", "FLOP", "neutral", "exact", TENSOR_ROOFLINE,
+           "FP16, BF16 and TF32 operations of tensor cores (a multiply-add counts two).",
+           (_TENSOR_FP16, _TENSOR_BF16, _TENSOR_TF32), lambda *ops: sum(ops), "{0} + {1} + {2}",
+           (Way((_TENSOR_FP16,)),)),
+    Metric("tensor_flop_per_s", "FLOP/s", "higher", "noisy", TENSOR_ROOFLINE,
+           "FP16, BF16 and TF32 operations of tensor cores a second.",
+           (_TENSOR_FP16, _TENSOR_BF16, _TENSOR_TF32, _DURATION),
+           lambda fp16, bf16, tf32, ns: _ratio(fp16 + bf16 + tf32, ns * 1e-9), "({0} + {1} + {2}) / {3}",
+           (Way((_TENSOR_FP16, _DURATION), lambda fp16, ns: _ratio(fp16, ns * 1e-9), "{0} / {1}"),)),
     Metric("intensity_dram", "FLOP/byte", "neutral", "noisy", ROOFLINE,
            "FP32 operations per byte of device memory.",
            (*_FLOP_COUNTERS, _DRAM_READ, _DRAM_WRITE), _intensity_dram, _FLOP_TEXT + " / ({5} + {6})",
@@ -293,9 +317,9 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric("shared_memory_per_block", "byte/block", "neutral", "exact", LAUNCH,
            "Shared memory a block, with the driver's share.",
            (counter("launch__shared_mem_per_block"),),
-           others=(Way((*_SHARED_PARTS, counter("launch__shared_mem_per_block_driver")),
+           others=(Way((*SHARED_MEMORY_PARTS, counter("launch__shared_mem_per_block_driver")),
                        lambda *parts: sum(parts), "{0} + {1} + {2}"),
-                   Way(_SHARED_PARTS, lambda *parts: sum(parts), "{0} + {1}"))),
+                   Way(SHARED_MEMORY_PARTS, lambda *parts: sum(parts), "{0} + {1}"))),
     Metric("waves_per_sm", "", "neutral", "exact", LAUNCH,
            "Blocks launched over blocks the GPU holds at once.",
            (counter("launch__waves_per_multiprocessor"),)),

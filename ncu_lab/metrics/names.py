@@ -66,6 +66,9 @@ OCCUPANCY_LIMITS: Mapping[str, Counter] = {
 }
 """What may limit the blocks that an SM holds -> how many blocks it allows."""
 
+SHARED_MEMORY_PARTS = tuple(counter(f"launch__shared_mem_per_block_{part}") for part in ("static", "dynamic"))
+"""Shared memory that a block has by its code and by its launch; what the driver adds is apart."""
+
 SM_COUNT = counter("device__attribute_multiprocessor_count")
 LAUNCH_SM_COUNT = counter("launch__sm_count", *SM_COUNT.names)
 """SMs that the launch could use."""
@@ -78,10 +81,18 @@ DRAM_HZ = counter("dram__cycles_elapsed.avg.per_second")
 FFMA_PER_CYCLE_PEAK = counter("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained")
 """FP32 FMAs of a thread that all SMs together finish per cycle at most."""
 
+DFMA_PER_CYCLE_PEAK = counter("sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained")
+"""Likewise in FP64."""
+
 L2_BYTES_PER_CYCLE_PEAK = counter(
     "derived__lts__lts2xbar_bytes.sum.peak_sustained", "lts__lts2xbar_bytes.sum.peak_sustained"
 )
 """Bytes that all L2 slices together hand to the SMs per L2 cycle at most."""
+
+L2_TO_L1_BYTES_PER_CYCLE_PEAK = counter("l1tex__m_xbar2l1tex_read_bytes.sum.peak_sustained")
+"""Bytes that all SMs together take from the L2 cache per cycle at most: the L2 roof of ncu before 2024."""
+
+L2_TO_L1_BYTES_PER_S = counter("l1tex__m_xbar2l1tex_read_bytes.sum.per_second")
 
 DRAM_BYTES_PER_CYCLE_PEAK = counter("dram__bytes.sum.peak_sustained")
 """Bytes that device memory moves per memory cycle at most."""

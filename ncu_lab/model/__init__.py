@@ -24,6 +24,16 @@ from ncu_lab.model.progress import (
     silent,
 )
 from ncu_lab.model.published import PublishedFigure
+from ncu_lab.model.roofline import (
+    FAMILIES,
+    ROOF_UNITS,
+    Family,
+    MeasuredPeak,
+    Roof,
+    RoofKind,
+    Roofline,
+    RooflinePoint,
+)
 from ncu_lab.model.runs import (
     CORRUPT_RUN,
     LOSSES,
@@ -75,8 +85,6 @@ from ncu_lab.model.views import (
     Ladder,
     LadderRow,
     LaunchSummary,
-    Roof,
-    RooflinePoint,
     RunView,
 )
 
@@ -85,12 +93,14 @@ __all__ = [
     "BUILD_UNITS",
     "CORRUPT_RUN",
     "DTYPE_BYTES",
+    "FAMILIES",
     "INSTANCE_COLUMNS",
     "LAUNCH_COLUMNS",
     "LOSSES",
     "MAX_ELEMENTS",
     "METRIC_COLUMNS",
     "ORIGINS",
+    "ROOF_UNITS",
     "RULE_COLUMNS",
     "SCHEMA",
     "STALL",
@@ -114,6 +124,7 @@ __all__ = [
     "ExpectationStatus",
     "Fact",
     "Factors",
+    "Family",
     "Finding",
     "GitState",
     "HotSpots",
@@ -123,6 +134,7 @@ __all__ = [
     "LadderRow",
     "LaunchAccess",
     "LaunchSummary",
+    "MeasuredPeak",
     "NextBlock",
     "Notice",
     "Occupancy",
@@ -138,6 +150,8 @@ __all__ = [
     "Reporter",
     "Resource",
     "Roof",
+    "RoofKind",
+    "Roofline",
     "RooflinePoint",
     "Run",
     "RunMeta",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from ncu_lab.model.roofline import MeasuredPeak
 from ncu_lab.model.stages import CheckCase, Problem, StageBuild
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class RunMeta:
         name: The user's name for a run of any program.
         problem: None for foreign programs.
         session: What the report tells of its recording, redacted; None where there is no report.
+        peaks: What the GPU was measured to reach when the run was made; empty where it was not.
     """
 
     id: str
@@ -131,6 +133,7 @@ class RunMeta:
     checksums: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Notice, ...] = ()
     session: Session | None = None
+    peaks: tuple[MeasuredPeak, ...] = ()
     schema: int = SCHEMA
 
 

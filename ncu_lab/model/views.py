@@ -10,6 +10,7 @@ from ncu_lab.metrics import Reading
 from ncu_lab.model.access import LaunchAccess
 from ncu_lab.model.expectations import Finding
 from ncu_lab.model.published import PublishedFigure
+from ncu_lab.model.roofline import Family, MeasuredPeak, Roof, Roofline, RooflinePoint
 from ncu_lab.model.runs import Device, Environment, Notice, Run
 from ncu_lab.model.stages import Problem, Stage, StageBuild
 
@@ -72,29 +73,6 @@ class LaunchSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Roof:
-    """One roof of a roofline: a bandwidth or a compute peak, from the report itself.
-
-    ``level`` is ``l1``, ``l2``, ``dram`` (``per_second`` in byte/s) or ``fp32`` (``per_second`` in FLOP/s).
-    """
-
-    level: str
-    label: str
-    per_second: float
-
-
-@dataclass(frozen=True, slots=True)
-class RooflinePoint:
-    """Where one stage stands against one level: ``share_of_roof`` is 0 to 1, of the lower of the two roofs there."""
-
-    stage: str
-    level: str
-    intensity: float
-    flop_per_s: float
-    share_of_roof: float
-
-
-@dataclass(frozen=True, slots=True)
 class LadderRow:
     """One stage of the ladder with its measurements.
 
@@ -137,7 +115,8 @@ class LadderRow:
 class Ladder:
     """The stage-to-stage view of one or more runs of one problem on one device.
 
-    ``rows`` and ``references`` are in registry order; ``roofs`` and ``points`` come from the reports themselves;
+    ``rows`` and ``references`` are in registry order; ``rooflines`` come from the reports themselves, one per family
+    of arithmetic; ``measured`` are peaks that the newest run measured on the GPU, ``datasheet`` those its maker states;
     ``omitted`` says which launches are not shown and why.
     """
 
@@ -146,12 +125,17 @@ class Ladder:
     problem: Problem
     rows: tuple[LadderRow, ...]
     references: tuple[LadderRow, ...]
-    roofs: tuple[Roof, ...] = ()
-    points: tuple[RooflinePoint, ...] = ()
+    rooflines: tuple[Roofline, ...] = ()
+    measured: tuple[MeasuredPeak, ...] = ()
+    datasheet: tuple[Roof, ...] = ()
     omitted: tuple[Notice, ...] = ()
     warnings: tuple[Notice, ...] = ()
     published: tuple[PublishedFigure, ...] = ()
     """What others measured of such stages, on other GPUs."""
+
+    def roofline(self, family: Family) -> Roofline | None:
+        """Return the chart of a family; None when none of its launches was placed."""
+        return next((chart for chart in self.rooflines if chart.family == family), None)
 
 
 @dataclass(frozen=True)
@@ -162,8 +146,9 @@ class RunView:
         run: The run itself.
         summaries: One per launch, in launch order.
         roofs: Launch -> the roofs it ran under.
-        points: Launch -> where it stands; empty for launches without FP32 work.
+        points: Launch -> where it stands; empty where its work or its roofs were not collected.
         rows: Stage id -> its row of the ladder of this run alone; empty for foreign programs.
+        datasheet: Peaks of the GPU by its maker's datasheet; empty where it is not known.
         accesses: Launch -> its memory accesses, judged.
     """
 
@@ -173,3 +158,4 @@ class RunView:
     points: Mapping[int, tuple[RooflinePoint, ...]]
     rows: Mapping[str, LadderRow]
     accesses: Mapping[int, LaunchAccess] = field(default_factory=dict)
+    datasheet: tuple[Roof, ...] = ()

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ncu_lab.metrics import METRICS
-from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice, Problem, Roof, RooflinePoint, RunView
+from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice, Problem, RunView
 from ncu_lab.render.expectations import findings_document, row_of
 from ncu_lab.render.published import published_document
+from ncu_lab.render.roofs import peak_documents, point_document, roof_document, roofline_document
 
 if TYPE_CHECKING:
     from ncu_lab.model import RunMeta
@@ -33,6 +34,7 @@ def show_document(view: RunView, summaries: Sequence[LaunchSummary], *, raw: boo
         "device": _device(meta.device),
         "environment": asdict(meta.environment),
         "session": asdict(meta.session) if meta.session else None,
+        "peaks": peak_documents(meta.peaks, view.datasheet),
         "launches": launches,
         "warnings": _notices(meta.warnings),
     }
@@ -46,11 +48,21 @@ def ladder_document(ladder: Ladder) -> Json:
         "problem": asdict(ladder.problem),
         "stages": [_stage(row, ladder) for row in ladder.rows],
         "references": [_stage(row, ladder) for row in ladder.references],
-        "roofs": [_roof(roof) for roof in ladder.roofs],
-        "points": [{"stage": point.stage, **_point(point)} for point in ladder.points],
+        **_fp32_chart(ladder),
+        "rooflines": [roofline_document(chart) for chart in ladder.rooflines],
+        "peaks": peak_documents(ladder.measured, ladder.datasheet),
         "omitted": _notices(ladder.omitted),
         "warnings": _notices(ladder.warnings),
     }
+
+
+def _fp32_chart(ladder: Ladder) -> Json:
+    """Keep the FP32 chart where it stood before there were others."""
+    chart = ladder.roofline("fp32")
+    if chart is None:
+        return {"roofs": [], "points": []}
+    document = roofline_document(chart)
+    return {"roofs": document["roofs"], "points": document["points"]}
 
 
 def _source(meta: RunMeta) -> Json:
@@ -115,8 +127,8 @@ def _launch(view: RunView, summary: LaunchSummary) -> Json:
         "stalls_from": summary.stalls_from,
         "stall_cycles": dict(summary.stall_cycles),
         "occupancy_limits": dict(summary.occupancy_limits),
-        "roofs": [_roof(roof) for roof in view.roofs.get(summary.launch, ())],
-        "points": [_point(point) for point in view.points.get(summary.launch, ())],
+        "roofs": [roof_document(roof) for roof in view.roofs.get(summary.launch, ())],
+        "points": [point_document(point) for point in view.points.get(summary.launch, ())],
         "expectations": findings_document(row_of(view, summary)),
     }
 
@@ -144,20 +156,6 @@ def _raw(view: RunView, summaries: Sequence[LaunchSummary]) -> list[Mapping[str,
         word = text if isinstance(text, str) else None
         found[launch][metric] = {"value": word if value != value else value, "unit": unit}
     return [found[summary.launch] for summary in summaries]
-
-
-def _roof(roof: Roof) -> Json:
-    unit = "FLOP/s" if roof.level == "fp32" else "byte/s"
-    return {"level": roof.level, "label": roof.label, "per_second": roof.per_second, "unit": unit}
-
-
-def _point(point: RooflinePoint) -> Json:
-    return {
-        "level": point.level,
-        "intensity": point.intensity,
-        "flop_per_s": point.flop_per_s,
-        "share_of_roof": point.share_of_roof,
-    }
 
 
 def _stage(row: LadderRow, ladder: Ladder) -> Json:

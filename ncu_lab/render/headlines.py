@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ncu_lab.metrics import METRICS, OVER_IDEAL
-from ncu_lab.model import Ladder, LadderRow
+from ncu_lab.model import Family, Ladder, LadderRow, RooflinePoint
 from ncu_lab.render import numbers
 from ncu_lab.render.figures.accesses import conflict_marks, conflict_reading, sector_marks, sector_reading
-from ncu_lab.render.figures.roofline import LEVEL_LABELS, Level, level_points
+from ncu_lab.render.figures.roofline import FAMILY_LABELS, LEVEL_LABELS, ROOF_NAMES, Level, level_points
 from ncu_lab.render.figures.rows import place_rows
 from ncu_lab.render.figures.speed import fp32_only
 from ncu_lab.render.palette import stall_family
@@ -115,27 +115,30 @@ def speed_headline(ladder: Ladder) -> str:
     return text
 
 
-def roofline_headline(ladder: Ladder, level: Level) -> str:
+def roofline_headline(ladder: Ladder, level: Level, family: Family = "fp32") -> str:
     """Return how many stages come how near to the roof above them, cut where their shares part most."""
-    points = [(row.stage.id, point) for row, point in level_points(ladder, level) if not row.stage.is_reference]
+    entries = level_points(ladder, level, family)
+    points = [(row.stage.id, point) for row, point in entries if not row.stage.is_reference]
     if not points:
-        return f"Roofline, {LEVEL_LABELS[level]}"
+        return f"Roofline, {FAMILY_LABELS[family]}, {LEVEL_LABELS[level]}"
     points.sort(key=lambda entry: -entry[1].share_of_roof)
     near = points[: _near_count([point.share_of_roof for _, point in points])]
-    roof = _roof_name(ladder, level, [point.intensity for _, point in near])
+    roof = _roof_name(level, [point for _, point in near])
     least = math.floor(near[-1][1].share_of_roof * 100)
-    if len(points) == 1 or least < _NEAR_PERCENT:
+    if len(points) == 1:
+        only, point = points[0]
+        return f"{only} runs at {numbers.share(point.share_of_roof)} of {roof}"
+    if least < _NEAR_PERCENT:
         nearest, point = points[0]
         return f"{nearest} comes nearest, with {numbers.share(point.share_of_roof)} of {roof}"
     who = "All" if len(near) == len(points) else f"{_capital(count_word(len(near)))} of"
     return f"{who} {count_word(len(points))} stages run at {numbers.percent(least)} or more of {roof}"
 
 
-def _roof_name(ladder: Ladder, level: Level, intensities: Sequence[float]) -> str:
+def _roof_name(level: Level, points: Sequence[RooflinePoint]) -> str:
     """Name the roof above some points: the memory's, unless one of them already stands under the compute roof."""
-    peaks = {roof.level: roof.per_second for roof in ladder.roofs}
-    below_ridge = all(intensity * peaks[level] < peaks["fp32"] for intensity in intensities)
-    return f"the {LEVEL_LABELS[level]} roof" if below_ridge else f"the roof at its {LEVEL_LABELS[level]} intensity"
+    below_ridge = all(point.bound == level for point in points)
+    return f"the {ROOF_NAMES[level]} roof" if below_ridge else f"the roof at its {ROOF_NAMES[level]} intensity"
 
 
 def not_collected(ladder: Ladder) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ncu_lab.model import Ladder, LadderRow, RooflinePoint
+from ncu_lab.model import Ladder, LadderRow
 from ncu_lab.render import numbers
 from ncu_lab.render.cells import catalogue_values, conflicts_column, load_sectors_column, waits_column
 from ncu_lab.render.expectations import tally_words
 from ncu_lab.render.numbers import MISSING
+from ncu_lab.render.roofs import nearest, short_name
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped
 from ncu_lab.render.wording import context_words, problem_words
@@ -26,8 +27,8 @@ def ladder_rows(ladder: Ladder) -> list[Row]:
 
 
 def _row(row: LadderRow, ladder: Ladder) -> Row:
-    points = [point for point in ladder.points if point.stage == row.stage.id]
-    nearest = max(points, key=lambda point: point.share_of_roof, default=None)
+    points = [point for chart in ladder.rooflines for point in chart.points if point.stage == row.stage.id]
+    near = nearest(points)
     share = row.share_of_reference
     return {
         "stage": row.stage.id,
@@ -40,17 +41,10 @@ def _row(row: LadderRow, ladder: Ladder) -> Row:
         "pct_of_reference": None if share is None else share * 100.0,
         "reference": row.stage.reference,
         "step": row.step,
-        "roof": _roof_above(nearest, ladder) if nearest else None,
-        "pct_of_roof": nearest.share_of_roof * 100.0 if nearest else None,
+        "roof": near.bound if near else None,
+        "pct_of_roof": near.share_of_roof * 100.0 if near else None,
         **catalogue_values(row.summary),
     }
-
-
-def _roof_above(point: RooflinePoint, ladder: Ladder) -> str:
-    """Return the level whose roof is the lowest above a point: that of its memory, or the compute peak."""
-    peaks = {roof.level: roof.per_second for roof in ladder.roofs}
-    reached = point.intensity * peaks.get(point.level, float("inf"))
-    return "fp32" if peaks.get("fp32", float("inf")) < reached else point.level
 
 
 def ladder_columns(*, mixed: bool = False, runs: bool = False) -> list[Column]:
@@ -164,6 +158,5 @@ def _step_style(row: Row) -> str:
 
 
 def _roof(row: Row) -> str:
-    names = {"l1": "L1", "l2": "L2", "dram": "DRAM", "fp32": "FP32"}
     level = row["roof"]
-    return MISSING if level is None else f"{names[level]} {numbers.percent(row['pct_of_roof'])}"
+    return MISSING if level is None else f"{short_name(level)} {numbers.percent(row['pct_of_roof'])}"

@@ -16,6 +16,7 @@ from ncu_lab.render.cells import (
 )
 from ncu_lab.render.expectations import against_theory
 from ncu_lab.render.numbers import MISSING
+from ncu_lab.render.roofs import headline, levels
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped, sign
 from ncu_lab.render.wording import (
@@ -142,6 +143,7 @@ def launch_lines(view: RunView, summary: LaunchSummary) -> list[tuple[str, list[
         ("global sectors", _sectors(summary)),
         ("bank conflicts", _conflicts(summary)),
         ("roofline", _roofline(summary, points, roofs)),
+        *_each_roof(points, roofs),
         ("launch", _launch(summary)),
     ]
     if row is not None and row.time_source == "timings":
@@ -270,20 +272,20 @@ def _sign(good: bool | None) -> tuple[str, str]:
 
 
 def _roofline(summary: LaunchSummary, points: Sequence[RooflinePoint], roofs: Sequence[Roof]) -> list[Part]:
-    speed = summary.readings["flop_per_s"]
-    if speed.missing:
+    speed, tensor = summary.readings["flop_per_s"], summary.readings["tensor_flop"]
+    if speed.missing and not tensor.value and not summary.value("fp64_flop"):
         return [(not_collected(speed), MUTED)]
-    peaks = {roof.level: roof for roof in roofs}
-    if speed.value and not peaks:
+    if points:
+        return [headline(points, roofs)]
+    if speed.value and not roofs:
         return [f"{numbers.flop_rate(speed.value)}   ", (f"roofs {not_collected(speed)}", MUTED)]
-    if not points:
-        return ["no FP32 work" if not speed.value else f"{MISSING}  (its work is not FP32)"]
-    shares = {point.level: point.flop_per_s / (point.intensity * peaks[point.level].per_second) for point in points}
-    nearest = max(shares, key=lambda level: shares[level])
-    return [
-        f"{numbers.flop_rate(points[0].flop_per_s)}, {numbers.share(shares[nearest])} of the {peaks[nearest].label} "
-        f"roof, {numbers.share(points[0].flop_per_s / peaks['fp32'].per_second)} of peak"
-    ]
+    if tensor.missing and (summary.value("tensor_pipe_pct") or 0.0) > (summary.value("fma_pipe_pct") or 0.0):
+        return [(f"tensor work {not_collected(tensor)}", MUTED)]
+    return ["no floating-point work counted" if not speed.value else f"{MISSING}  (its bytes were not counted)"]
+
+
+def _each_roof(points: Sequence[RooflinePoint], roofs: Sequence[Roof]) -> list[tuple[str, list[Part]]]:
+    return [("of each roof", [levels(points, roofs)])] if points else []
 
 
 def _launch(summary: LaunchSummary) -> list[Part]:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from ncu_lab.analyze.judging import judge_accesses
 from ncu_lab.analyze.ladder import build_ladder, same_device
-from ncu_lab.analyze.roofline import read_roofs, roofline_points
+from ncu_lab.analyze.roofline import datasheet_roofs, launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.errors import InputError
+from ncu_lab.gpu.datasheets import datasheet_of
 from ncu_lab.gpu.published import load_published
 from ncu_lab.gpu.registry import load_stages
-from ncu_lab.model import Ladder, LadderRow, LaunchSummary, Notice, Problem, Run, RunMeta, RunView, Stage
+from ncu_lab.model import Device, Ladder, LadderRow, LaunchSummary, Notice, Problem, Roof, Run, RunMeta, RunView, Stage
 from ncu_lab.store import Store
 from ncu_lab.store.directory import passed_over
 from ncu_lab.workflows.reading import open_run
@@ -31,14 +32,25 @@ def view(run: Run) -> RunView:
     """Read all that a run shows."""
     launches = summarize(run)
     values = counters(run.metrics)
-    roofs = {one.launch: read_roofs(values.get(one.launch, {}).get) for one in launches}
-    points = {one.launch: roofline_points(one, roofs[one.launch]) for one in launches}
+    placed = {one.launch: launch_roofline(one, values.get(one.launch, {})) for one in launches}
     rows: dict[str, LadderRow] = {}
     if run.meta.problem is not None:
         whole = build_ladder([run], load_stages(), run.meta.problem)
         rows = {row.stage.id: row for row in (*whole.rows, *whole.references)}
-    accesses = judge_accesses(run.instances, launches, values)
-    return RunView(run, tuple(launches), roofs, points, rows, accesses)
+    return RunView(
+        run,
+        tuple(launches),
+        roofs={launch: one.roofs for launch, one in placed.items()},
+        points={launch: one.points for launch, one in placed.items()},
+        rows=rows,
+        accesses=judge_accesses(run.instances, launches, values),
+        datasheet=_datasheet_roofs(run.meta.device),
+    )
+
+
+def _datasheet_roofs(device: Device | None) -> tuple[Roof, ...]:
+    sheet = datasheet_of(device.name) if device is not None else None
+    return datasheet_roofs(sheet) if sheet is not None else ()
 
 
 def ladder(
@@ -67,7 +79,7 @@ def ladder(
         opened = [open_run(reference, store) for reference in runs]
         newest = max(opened, key=lambda run: run.meta.created)
         whole = build_ladder(opened, stages, wanted or _problem_of(newest.meta, store))
-        return replace(whole, published=load_published(stages))
+        return replace(whole, published=load_published(stages), datasheet=_datasheet_roofs(whole.device))
     metas, notices = Store(store).metas()
     candidates = [meta for meta in metas if meta.status in USABLE and meta.problem is not None and meta.stages]
     if device is not None:
@@ -80,6 +92,7 @@ def ladder(
     return replace(
         whole,
         omitted=(*whole.omitted, *superseded),
+        datasheet=_datasheet_roofs(whole.device),
         warnings=(*whole.warnings, *notices, *corrupt),
         published=load_published(stages),
     )

@@ -42,7 +42,9 @@ def readings(exported):
 
 def test_only_what_needs_each_instruction_is_undefined_from_totals(readings):
     without = {key for key, reading in readings[TILE_2D].items() if reading.value is None}
-    assert without == {"global_load_sectors_ideal", "global_store_sectors_ideal"}
+    sections = {"SpeedOfLight_HierarchicalDoubleRooflineChart", "SpeedOfLight_HierarchicalTensorRooflineChart"}
+    not_collected = {metric.key for metric in metrics.CATALOGUE if metric.section in sections}
+    assert without == {"global_load_sectors_ideal", "global_store_sectors_ideal"} | not_collected
 
 
 @pytest.mark.parametrize("launch", FP32)
@@ -167,7 +169,8 @@ def test_stalls_are_in_stacking_order_and_add_up(exported, readings):
 
 def test_keys_are_unique_and_sections_known():
     assert len(metrics.METRICS) == len(metrics.CATALOGUE)
-    assert {metric.section for metric in metrics.CATALOGUE} <= set(metrics.TARGETED_SECTIONS)
+    asked_for = {"SpeedOfLight_HierarchicalDoubleRooflineChart"}  # no stage works in FP64
+    assert {metric.section for metric in metrics.CATALOGUE} - asked_for <= set(metrics.TARGETED_SECTIONS)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,17 +11,17 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
-from ncu_lab.model import Ladder
+from ncu_lab.model import FAMILIES, Family, Ladder
 from ncu_lab.render import headlines
 from ncu_lab.render.figures import matrix, roofline, speed
 from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
 from ncu_lab_dash import ids, words
-from ncu_lab_dash.data import LadderData
+from ncu_lab_dash.data import LadderData, Overview, ladder_key
 from ncu_lab_dash.parts import aria, card, card_head, code, graph, segmented, stall_legend, table, table_view, unbroken
 from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, opens, reconcile
 from ncu_lab_dash.screen import Screen, column_width, is_narrow, matrix_width, theme_of
-from ncu_lab_dash.view import View, read_view
+from ncu_lab_dash.view import ALONE, View, read_view
 from ncu_lab_dash.wiring import show
 
 PANEL_TITLES: Mapping[matrix.PanelName, str] = {
@@ -35,6 +36,10 @@ _ORDER_NOTES: Mapping[Sort, str] = {
     "ladder": "Read along a stage, down a metric. In ladder order.",
     "duration": "Read along a stage, down a metric. Slowest first.",
 }
+
+
+ALWAYS: Sequence[Family] = ("fp32", "tensor")
+"""Families that the roofline offers whatever was profiled; FP64 where there is any."""
 
 
 def layout() -> html.Main:
@@ -91,11 +96,15 @@ def _matrix_card() -> html.Section:
 
 
 def _roofline_card() -> html.Section:
-    levels = segmented(ids.LEVEL, "Level", list(roofline.LEVEL_LABELS.items()), "l1")
-    note = "Arrows lead from each stage's predecessor; dotted: the A·Aᵀ side branch. Shaded: out of reach."
+    controls = [
+        segmented(ids.FAMILY, "Launches", [(family, roofline.FAMILY_LABELS[family]) for family in ALWAYS], "fp32"),
+        segmented(ids.LEVEL, "Level", list(roofline.LEVEL_LABELS.items()), "l1"),
+        segmented(ids.BESIDE, "Beside", [], ALONE),
+    ]
+    note = "Arrows lead from each stage's predecessor; dotted: side branches. Shaded: out of reach."
     return card(
         [
-            card_head(ids.ROOFLINE_TITLE, note, [levels]),
+            card_head(ids.ROOFLINE_TITLE, note, controls),
             graph(ids.ROOFLINE),
             html.Div(id=ids.ROOFLINE_FOOT, className="card-foot muted"),
             table_view(ids.ROOFLINE_TABLE, ids.ROOFLINE_DETAILS),
@@ -143,6 +152,24 @@ def stage_options(ladder: Ladder, sort: Sort) -> list[dict[str, Any]]:
     return options
 
 
+def families(ladder: Ladder | None) -> list[dict[str, str]]:
+    """Return the options of the families of launches."""
+    there = {chart.family for chart in ladder.rooflines} if ladder else set()
+    offered = [family for family in FAMILIES if family in ALWAYS or family in there]
+    return [{"label": roofline.FAMILY_LABELS[family], "value": family} for family in offered]
+
+
+def others_beside(overview: Overview, problem: str | None, device: str | None) -> list[dict[str, str]]:
+    """Return the ladders that may be drawn over the roofline of the one shown; nothing when there are none."""
+    others = [pair for pair in overview.ladders if pair != (problem, device)]
+    options = [
+        {"label": label if other == device else f"{label} on {other}", "value": ladder_key(key, other)}
+        for key, other in others
+        if (label := overview.problems[key].label)
+    ]
+    return [{"label": "nothing", "value": ALONE}, *options] if options else []
+
+
 def register(app: Dash, data: LadderData, list_command: str) -> None:
     """Register the page's callbacks."""
     _register_view(app, data)
@@ -151,13 +178,18 @@ def register(app: Dash, data: LadderData, list_command: str) -> None:
     _register_words(app, data)
     order, look = ("sort", "scale", "panel"), ("stage", "theme")
     show(app, data, draw_matrix, Output(ids.MATRIX, "figure"), *order, *look)
-    show(app, data, draw_roofline, Output(ids.ROOFLINE, "figure"), "level", *look)
+    roofline_fields = ("level", "family", "beside")
+
+    def roofline_figure(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
+        return draw_roofline(ladder, view, screen, data.find_beside(view.beside))
+
+    show(app, data, roofline_figure, Output(ids.ROOFLINE, "figure"), *roofline_fields, *look)
     show(app, data, draw_speed, Output(ids.SPEED, "figure"), *look)
     show(app, data, offer_stages, [Output(ids.STAGE, "options"), Output(ids.MATRIX_ROWS, "style")], "sort")
     matrix_words = (ids.MATRIX_TITLE, ids.MATRIX_NOTE, ids.MATRIX_LEGEND, ids.MATRIX_FOOT, ids.MATRIX_TABLE)
     show(app, data, write_matrix, [Output(one, "children") for one in matrix_words], *order, "theme")
     roofline_words = (ids.ROOFLINE_TITLE, ids.ROOFLINE_FOOT, ids.ROOFLINE_TABLE)
-    show(app, data, write_roofline, [Output(one, "children") for one in roofline_words], "level")
+    show(app, data, write_roofline, [Output(one, "children") for one in roofline_words], *roofline_fields)
     # Without its rail the figure has numbers only: the table names them.
     show(app, data, _is_railless, Output(ids.ROOFLINE_DETAILS, "open"))
 
@@ -195,22 +227,26 @@ def _register_choices(app: Dash, data: LadderData, list_command: str) -> None:
     @app.callback(
         Output(ids.PROBLEM, "options"),
         Output(ids.DEVICE, "options"),
+        Output(ids.FAMILY, "options"),
+        Output(ids.BESIDE, "options"),
         Output(ids.NOTICES, "children"),
         Input(ids.VERSION, "data"),
         Input(*CONTROLS["problem"]),
         Input(*CONTROLS["device"]),
     )
-    def offer(_: Any, problem: Any, device: Any) -> tuple[list[Any], list[Any], list[html.P]]:
+    def offer(_: Any, problem: Any, device: Any) -> tuple[list[Any], ...]:
         try:
             overview = data.overview()
         except NcuLabError as error:
-            return [], [], [html.P(error.message)]
+            return [], [], [], [], [html.P(error.message)]
         view = read_view({"problem": problem, "device": device})
         notices = data.notices(view.problem, view.device)
         lines = [as_called(words.others_line(overview.others, list_command)), *(notice.message for notice in notices)]
         return (
             choices([(key, one.label) for key, one in overview.problems.items()], problem, overview.newest_problem),
             choices([(name, name) for name in overview.devices], device, overview.newest_device),
+            families(data.find(view.problem, view.device)),
+            others_beside(overview, problem, device),
             [html.P(line) for line in dict.fromkeys(lines) if line],
         )
 
@@ -259,10 +295,12 @@ def draw_matrix(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
     return matrix.ladder_matrix(ladder, theme, width, **options)
 
 
-def draw_roofline(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
-    """Draw the roofline of the chosen level."""
-    width = column_width(screen)
-    return roofline.roofline(ladder, theme_of(view.theme, screen), width, view.level, selected=view.stage)
+def draw_roofline(ladder: Ladder, view: View, screen: Screen, other: Ladder | None = None) -> go.Figure:
+    """Draw the roofline of the chosen level and launches, over it that of another ladder if one is chosen."""
+    chart = other.roofline(view.family) if other else None
+    named = [replace(chart, label=roofline.name_of(other))] if other and chart else []
+    theme, width = theme_of(view.theme, screen), column_width(screen)
+    return roofline.roofline(ladder, theme, width, view.level, view.family, selected=view.stage, beside=named)
 
 
 def draw_speed(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
@@ -290,8 +328,9 @@ def write_matrix(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
 
 def write_roofline(ladder: Ladder, view: View, _: Screen) -> tuple[Any, ...]:
     """Return the roofline's title, foot and table."""
-    title, foot = headlines.roofline_headline(ladder, view.level), words.roofline_foot(ladder, view.level)
-    return unbroken(title), unbroken(foot), table(*words.roofline_table(ladder, view.level))
+    level, family = view.level, view.family
+    title, foot = headlines.roofline_headline(ladder, level, family), words.roofline_foot(ladder, level, family)
+    return unbroken(title), unbroken(foot), table(*words.roofline_table(ladder, level, family))
 
 
 def _is_railless(_: Ladder, __: View, screen: Screen) -> bool:

@@ -1,87 +1,82 @@
-"""The roofline: where each FP32 stage stands under its roofs, and the path from stage to stage.
+"""The roofline: where each stage stands under its roofs, and the path from stage to stage.
 
-Names, speeds and shares stand on a rail to the right; the marks in the plot carry the stage's number only.
+Names, speeds and shares stand on a rail to the right; the marks in the plot carry the stage's number only. One chart
+shows launches of one family (FP32, tensor cores, FP64): their compute roofs are of different orders.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import plotly.graph_objects as go
 
 from ncu_lab.metrics import METRICS
-from ncu_lab.model import Ladder, LadderRow, Roof, RooflinePoint
+from ncu_lab.model import Family, Ladder, LadderRow, Roofline, RooflinePoint
 from ncu_lab.render import numbers
 from ncu_lab.render.figures.canvas import Canvas, Panel
-from ncu_lab.render.figures.rows import stage_label
-from ncu_lab.render.figures.text import SIZE, SMALL, plain, text_width
+from ncu_lab.render.figures.roofline_frame import (
+    DOT_PX,
+    NUMBERED_PX,
+    Frame,
+    Mark,
+    draw_other_roofs,
+    draw_roofs,
+    flat_box,
+    flat_roofs,
+    make_frame,
+)
+from ncu_lab.render.figures.roofline_rail import draw_rail, rail_px
+from ncu_lab.render.figures.text import SIZE, SMALL, plain
 from ncu_lab.render.palette import Theme
 
-Level = Literal["l1", "l2", "dram"]
+Level = Literal["l1", "shared", "l2", "dram"]
 
-LEVEL_LABELS: Mapping[Level, str] = {"l1": "L1 / shared", "l2": "L2", "dram": "DRAM"}
+LEVEL_LABELS: Mapping[Level, str] = {"l1": "L1 / shared", "shared": "Shared only", "l2": "L2", "dram": "DRAM"}
+ROOF_NAMES: Mapping[Level, str] = {**LEVEL_LABELS, "shared": "shared-memory"}
 BYTES_ARE: Mapping[Level, str] = {
     "l1": "wavefronts of the L1 / shared data pipe × 128 B",
+    "shared": "wavefronts of shared memory × 128 B",
     "l2": "sectors through L2 × 32 B",
     "dram": "bytes read from and written to DRAM",
 }
+FAMILY_LABELS: Mapping[Family, str] = {"fp32": "FP32", "tensor": "Tensor", "fp64": "FP64"}
+_COLLECTED_WITH: Mapping[Family, str] = {"fp32": "flop", "tensor": "tensor_flop", "fp64": "fp64_flop"}
+_BYTES_KEY: Mapping[Level, str] = {"l1": "l1_bytes", "shared": "shared_bytes", "l2": "l2_bytes", "dram": "dram_bytes"}
 
 HEIGHT_PX = 470
 _LEFT_PX, _TOP_PX, _BOTTOM_PX = 58, 26, 48
-_RAIL_ROW_PX = 17
-_LEADER_PX = 34
-_NUMBERED_PX, _DOT_PX = 19, 8
-_SLOPE_ARROW_PX = (40, 34)
 RAIL_FROM_PX = 560
 """Narrower figures have no rail; the table below them names the numbers."""
+
+_OTHERS: Sequence[tuple[str, str, str]] = (
+    ("diamond-open", "◇", "dashdot"), ("triangle-up-open", "△", "longdashdot"), ("star-open", "☆", "dot"),
+)  # fmt: skip
+"""Marker, its sign in words and the dash of roofs, for charts that are drawn over the first one."""
+
+MOST_BESIDE = len(_OTHERS)
 
 _TERA = 1e12
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A point with its row, its number on the ladder, and its place in px within the plot area."""
-
-    row: LadderRow
-    point: RooflinePoint
-    number: int | None
-    x_px: float
-    y_px: float
-
-    @property
-    def id(self) -> str:
-        """The stage's id."""
-        return self.row.stage.id
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """The plot area: its size in px, and the log10 ranges it shows."""
-
-    width: float
-    height: float
-    x: tuple[float, float]
-    y: tuple[float, float]
-
-    def x_px(self, intensity: float) -> float:
-        return (math.log10(intensity) - self.x[0]) / (self.x[1] - self.x[0]) * self.width
-
-    def y_px(self, speed: float) -> float:
-        return (self.y[1] - math.log10(speed)) / (self.y[1] - self.y[0]) * self.height
-
-
-def level_points(ladder: Ladder, level: Level) -> list[tuple[LadderRow, RooflinePoint]]:
-    """Return the FP32 rows that have a point at a level, in ladder order, references last."""
-    points = {point.stage: point for point in ladder.points if point.level == level}
-    rows = [row for row in (*ladder.rows, *ladder.references) if row.stage.dtype == "fp32"]
+def level_points(ladder: Ladder, level: Level, family: Family = "fp32") -> list[tuple[LadderRow, RooflinePoint]]:
+    """Return the rows that have a point at a level of a family's chart, in ladder order, references last."""
+    chart = ladder.roofline(family)
+    points = {point.stage: point for point in chart.points if point.level == level} if chart else {}
+    rows = (*ladder.rows, *ladder.references)
     return [(row, points[row.stage.id]) for row in rows if row.stage.id in points]
 
 
 def roofline(
-    ladder: Ladder, theme: Theme, width: int, level: Level = "l1", *, selected: str | None = None
+    ladder: Ladder,
+    theme: Theme,
+    width: int,
+    level: Level = "l1",
+    family: Family = "fp32",
+    *,
+    selected: str | None = None,
+    beside: Sequence[Roofline] = (),
 ) -> go.Figure:
     """Draw the roofline of one memory level, log-log.
 
@@ -90,23 +85,32 @@ def roofline(
         theme: Colours.
         width: Width of the figure in px.
         level: Which bytes the intensity counts.
+        family: Which launches.
         selected: Stage that is marked.
+        beside: Charts of other runs or GPUs to draw over it, each with its roofs; at most ``MOST_BESIDE``.
     """
     canvas = Canvas(theme, width)
-    entries = level_points(ladder, level)
-    roofs = {roof.level: roof for roof in ladder.roofs}
-    memory, compute = roofs.get(level), roofs.get("fp32")
-    if not entries or memory is None or compute is None:
-        return _not_collected(canvas, level)
-    rail = _rail_px(entries) if width >= RAIL_FROM_PX else 8
-    frame = _frame(entries, memory, compute, width - _LEFT_PX - rail)
+    entries, chart = level_points(ladder, level, family), ladder.roofline(family)
+    memory = chart.roof(level) if chart else None
+    if chart is None or memory is None or not entries or not flat_roofs(chart):
+        return _not_collected(canvas, level, family)
+    others = [one for one in beside[:MOST_BESIDE] if one.family == family]
+    rail = rail_px([row.stage for row, _ in entries]) if width >= RAIL_FROM_PX else 8
+    plot_height = HEIGHT_PX - _TOP_PX - _BOTTOM_PX
+    frame = make_frame([chart, *others], level, width - _LEFT_PX - rail, plot_height)
     panel = Panel(1, 0.0, frame.width, frame.width)
-    _roof(canvas, panel, frame, memory, compute)
     marks = _marks(ladder, entries, frame)
-    _path(canvas, panel, frame, marks)
+    covered = [*(mark.box for mark in marks), *(box for one in others if (box := flat_box(frame, one, level)))]
+    draw_roofs(canvas, panel, frame, chart, memory, covered)
+    for other, (symbol, _, dash) in zip(others, _OTHERS, strict=False):
+        draw_other_roofs(canvas, panel, frame, (chart, other), level, dash)
+        _other_points(canvas, panel, other, level, symbol)
+    _path(canvas, panel, marks)
     _points(canvas, panel, marks, selected)
     if width >= RAIL_FROM_PX:
-        _rail(canvas, frame, marks, selected)
+        draw_rail(canvas, frame, marks, selected)
+    if others:
+        _key(canvas, others, name_of(ladder))
     canvas.x_axis(panel, frame.x, _ticks(frame.x), "log")
     canvas.axes["xaxis"]["title"] = _title(theme, f"FLOP per byte, {LEVEL_LABELS[level]} (log)")
     y_axis: dict[str, Any] = {
@@ -119,9 +123,11 @@ def roofline(
     return canvas.figure(HEIGHT_PX, margin, yaxis=y_axis)
 
 
-def _not_collected(canvas: Canvas, level: Level) -> go.Figure:
-    section = METRICS[f"intensity_{level}"].section
-    for shift, text in ((10, "<b>Not collected</b>"), (-12, f"profile with --section {section}")):
+def _not_collected(canvas: Canvas, level: Level, family: Family) -> go.Figure:
+    sections = dict.fromkeys(METRICS[key].section for key in (_COLLECTED_WITH[family], _BYTES_KEY[level]))
+    options = " ".join(f"--section {section}" for section in sections)
+    title = f"No {FAMILY_LABELS[family]} launch has a point at {LEVEL_LABELS[level]}"
+    for shift, text in ((10, f"<b>{title}</b>"), (-12, f"profile with {options}")):
         canvas.annotations.append(
             {
                 "xref": "paper", "x": 0.5, "yref": "paper", "y": 0.5, "yshift": shift, "showarrow": False,
@@ -138,68 +144,7 @@ def _not_collected(canvas: Canvas, level: Level) -> go.Figure:
     return canvas.figure(160, {"l": 4, "r": 4, "t": 4, "b": 4}, xaxis=hidden, yaxis=hidden)
 
 
-def _frame(entries: Sequence[tuple[LadderRow, RooflinePoint]], memory: Roof, compute: Roof, width: float) -> _Frame:
-    ridge = compute.per_second / memory.per_second
-    intensities = [point.intensity for _, point in entries]
-    speeds = [point.flop_per_s for _, point in entries]
-    x = (math.log10(min(*intensities, ridge) / 1.6), math.log10(max(*intensities, ridge) * 2.4))
-    y = (math.log10(min(speeds) / 1.8), math.log10(compute.per_second * 1.9))
-    return _Frame(width, HEIGHT_PX - _TOP_PX - _BOTTOM_PX, x, y)
-
-
-def _roof(canvas: Canvas, panel: Panel, frame: _Frame, memory: Roof, compute: Roof) -> None:
-    """Draw the two roofs and shade what lies above them."""
-    left, right, top = 10 ** frame.x[0], 10 ** frame.x[1], 10 ** frame.y[1]
-    ridge = compute.per_second / memory.per_second
-    x = [left, ridge, right]
-    y = [left * memory.per_second, compute.per_second, compute.per_second]
-    canvas.marks(
-        panel,
-        "out of reach",
-        mode="lines",
-        x=[*x, right, left],
-        y=[*y, top, top],
-        fill="toself",
-        fillcolor=canvas.theme.shade,
-        line={"width": 0},
-        cliponaxis=True,
-    )
-    canvas.marks(panel, "roof", mode="lines", x=x, y=y, line={"color": canvas.theme.text, "width": 2}, cliponaxis=True)
-    canvas.annotations.append(
-        {
-            "xref": "x", "x": frame.x[1], "xanchor": "right", "yref": "y", "y": math.log10(compute.per_second),
-            "yanchor": "bottom", "yshift": 2, "showarrow": False, "font": {"size": SMALL, "color": canvas.theme.muted},
-            "text": f"{plain(compute.label)}  {numbers.flop_rate(compute.per_second)}",
-        }
-    )  # fmt: skip
-    _slope_label(canvas, frame, memory, ridge)
-
-
-def _slope_label(canvas: Canvas, frame: _Frame, memory: Roof, ridge: float) -> None:
-    """Name the sloped roof: left of it, or above the compute roof where the slope is too near to the y axis."""
-    words = (plain(memory.label), numbers.byte_rate(memory.per_second))
-    ax, ay = _SLOPE_ARROW_PX
-    room = max(text_width(text, SMALL) for text in words) + ax + 8
-    start = max(frame.x[0], frame.y[0] - math.log10(memory.per_second))
-    clear = frame.x[0] + room / frame.width * (frame.x[1] - frame.x[0])
-    foot = max((start + math.log10(ridge)) / 2, clear)
-    leftwards = foot < math.log10(ridge)
-    if not leftwards:
-        foot, ax = (frame.x[0] + math.log10(ridge)) / 2, -ax // 2
-        below_flat = (math.log10(ridge) - foot) / (frame.y[1] - frame.y[0]) * frame.height
-        ay = round(below_flat) + 14
-    canvas.annotations.append(
-        {
-            "xref": "x", "x": foot, "yref": "y", "y": foot + math.log10(memory.per_second),
-            "ax": -ax, "ay": -ay, "showarrow": True, "arrowhead": 0, "arrowwidth": 1,
-            "xanchor": "right" if leftwards else "left", "align": "right", "arrowcolor": canvas.theme.neutral_2,
-            "text": "<br>".join(words) if leftwards else "  ".join(words),
-            "font": {"size": SMALL, "color": canvas.theme.muted},
-        }
-    )  # fmt: skip
-
-
-def _marks(ladder: Ladder, entries: Sequence[tuple[LadderRow, RooflinePoint]], frame: _Frame) -> list[Mark]:
+def _marks(ladder: Ladder, entries: Sequence[tuple[LadderRow, RooflinePoint]], frame: Frame) -> list[Mark]:
     order = {row.stage.id: index for index, row in enumerate(ladder.rows, start=1)}
     return [
         Mark(row, point, order.get(row.stage.id), frame.x_px(point.intensity), frame.y_px(point.flop_per_s))
@@ -207,9 +152,10 @@ def _marks(ladder: Ladder, entries: Sequence[tuple[LadderRow, RooflinePoint]], f
     ]
 
 
-def _path(canvas: Canvas, panel: Panel, frame: _Frame, marks: Sequence[Mark]) -> None:
-    """Draw an arrow from each stage's predecessor; the A·Aᵀ side branch is dotted."""
+def _path(canvas: Canvas, panel: Panel, marks: Sequence[Mark]) -> None:
+    """Draw an arrow from each stage's predecessor; what leaves the longest line is a side branch, and dotted."""
     at = {mark.id: mark for mark in marks}
+    main = main_line({id: mark.row.stage.predecessor for id, mark in at.items()})
     colour = canvas.theme.neutral_2
     for mark in marks:
         before = at.get(mark.row.stage.predecessor or "")
@@ -226,19 +172,74 @@ def _path(canvas: Canvas, panel: Panel, frame: _Frame, marks: Sequence[Mark]) ->
             mode="lines+markers",
             x=[before.point.intensity, middle[0], mark.point.intensity],
             y=[before.point.flop_per_s, middle[1], mark.point.flop_per_s],
-            line={"color": colour, "width": 1.5, "dash": "dot" if mark.row.stage.operation == "aat" else "solid"},
+            line={"color": colour, "width": 1.5, "dash": "solid" if {before.id, mark.id} <= main else "dot"},
             marker={
                 "symbol": "arrow", "angleref": "previous", "opacity": 1, "color": colour,
-                "size": [0, 9 if length > 2.2 * _NUMBERED_PX else 0, 0],
+                "size": [0, 9 if length > 2.2 * NUMBERED_PX else 0, 0],
             },
         )  # fmt: skip
+
+
+def main_line(predecessors: Mapping[str, str | None]) -> set[str]:
+    """Return the stages of the longest line of predecessors, the first of several of one length.
+
+    Args:
+        predecessors: Stage id -> that of its predecessor, in ladder order.
+    """
+    longest: list[str] = []
+    for stage in predecessors:
+        line: list[str] = []
+        at: str | None = stage
+        while at is not None and at in predecessors and at not in line:
+            line.append(at)
+            at = predecessors[at]
+        longest = max(longest, line, key=len)
+    return set(longest)
+
+
+def _other_points(canvas: Canvas, panel: Panel, chart: Roofline, level: Level, symbol: str) -> None:
+    points = [point for point in chart.points if point.level == level]
+    canvas.marks(
+        panel,
+        chart.label,
+        mode="markers",
+        x=[point.intensity for point in points],
+        y=[point.flop_per_s for point in points],
+        customdata=[point.stage for point in points],
+        hovertext=[_hover(point.stage, point, chart.label) for point in points],
+        hoverinfo="text",
+        marker={
+            "symbol": symbol,
+            "size": DOT_PX,
+            "opacity": 1,
+            "color": canvas.theme.text,
+            "line": {"width": 1.2},
+        },
+    )
+
+
+def _key(canvas: Canvas, others: Sequence[Roofline], where: str) -> None:
+    """Say above the plot which marks are whose."""
+    told = [f"●  {where}", *(f"{sign}  {one.label}" for one, (_, sign, _) in zip(others, _OTHERS, strict=False))]
+    canvas.annotations.append(
+        {
+            "xref": "paper", "x": 0, "xanchor": "left", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 8,
+            "text": plain("     ".join(told)), "showarrow": False,
+            "font": {"size": SMALL, "color": canvas.theme.muted},
+        }
+    )  # fmt: skip
+
+
+def name_of(ladder: Ladder) -> str:
+    """Name what a chart is of, where several are drawn over each other: ``4096³ on NVIDIA H200``."""
+    return f"{ladder.problem.label} on {ladder.device.name}" if ladder.device else ladder.problem.label
 
 
 def _numbered(marks: Sequence[Mark], selected: str | None) -> set[str]:
     """Choose the marks that keep their number: the selected one, then in ladder order while they do not overlap."""
     kept: list[Mark] = []
     for mark in sorted(marks, key=lambda mark: (mark.id != selected, mark.number or 0)):
-        clear = all(math.hypot(mark.x_px - other.x_px, mark.y_px - other.y_px) > _NUMBERED_PX for other in kept)
+        clear = all(math.hypot(mark.x_px - other.x_px, mark.y_px - other.y_px) > NUMBERED_PX for other in kept)
         if mark.number is not None and clear:
             kept.append(mark)
     return {mark.id for mark in kept}
@@ -260,11 +261,11 @@ def _points(canvas: Canvas, panel: Panel, marks: Sequence[Mark], selected: str |
         x=[mark.point.intensity for mark in drawn],
         y=[mark.point.flop_per_s for mark in drawn],
         customdata=[mark.id for mark in drawn],
-        hovertext=[_hover(mark) for mark in drawn],
+        hovertext=[_hover(mark.id, mark.point) for mark in drawn],
         hoverinfo="text",
         marker={
             "symbol": ["square" if mark.number is None else "circle" for mark in drawn],
-            "size": [_NUMBERED_PX if mark.id in numbered else _DOT_PX + 1 for mark in drawn],
+            "size": [NUMBERED_PX if mark.id in numbered else DOT_PX for mark in drawn],
             "opacity": 1,
             "color": fill,
             "line": {
@@ -290,71 +291,14 @@ def _points(canvas: Canvas, panel: Panel, marks: Sequence[Mark], selected: str |
     )
 
 
-def _rail_px(entries: Sequence[tuple[LadderRow, RooflinePoint]]) -> int:
-    names = max(text_width(stage_label(row.stage)) for row, _ in entries)
-    return round(_LEADER_PX + 26 + names + 110)
-
-
-def _rail_places(marks: Sequence[Mark], height: float) -> dict[str, float]:
-    """Return stage -> px from the top of its rail row: as near its mark as rows of one height allow."""
-    ordered = sorted(marks, key=lambda mark: mark.y_px)
-    places: list[float] = []
-    for index, mark in enumerate(ordered):
-        least = places[-1] + _RAIL_ROW_PX if places else 8.0
-        # Enough room must stay below for those that follow.
-        most = height - _RAIL_ROW_PX * (len(ordered) - 1 - index) - 8
-        places.append(max(least, min(mark.y_px - 20, most)))
-    return {mark.id: place for mark, place in zip(ordered, places, strict=True)}
-
-
-def _rail(canvas: Canvas, frame: _Frame, marks: Sequence[Mark], selected: str | None) -> None:
-    theme = canvas.theme
-    names = max(text_width(stage_label(mark.row.stage)) for mark in marks)
-    columns = (_LEADER_PX + 14, _LEADER_PX + 24, _LEADER_PX + 24 + names + 58, _LEADER_PX + 24 + names + 100)
-    places = _rail_places(marks, frame.height)
-    for mark in marks:
-        chosen = mark.id == selected
-        y = 1 - places[mark.id] / frame.height
-        colour = theme.accent if chosen else theme.text
-        texts = (
-            (str(mark.number) if mark.number is not None else "■", "right", colour),
-            (plain(stage_label(mark.row.stage)), "left", colour),
-            (numbers.significant(mark.point.flop_per_s / _TERA), "right", colour),
-            (numbers.share(mark.point.share_of_roof), "right", colour if chosen else theme.muted),
-        )
-        for shift, (text, anchor, ink) in zip(columns, texts, strict=True):
-            canvas.annotations.append(_rail_text(f"<b>{text}</b>" if chosen else text, shift, y, anchor, ink))
-        path = (
-            f"M {mark.x_px / frame.width:.5f} {1 - mark.y_px / frame.height:.5f} "
-            f"L {1 + 10 / frame.width:.5f} {y:.5f} L {1 + (_LEADER_PX - 8) / frame.width:.5f} {y:.5f}"
-        )
-        line = {"color": theme.accent if chosen else theme.neutral_4, "width": 1}
-        canvas.shapes.append(
-            {"type": "path", "xref": "paper", "yref": "paper", "path": path, "layer": "below", "line": line}
-        )
-    canvas.annotations.append(
-        {**_rail_text("TFLOP/s · % of roof", columns[-1], 1.0, "right", theme.muted), "yanchor": "bottom", "yshift": 8}
-    )
-
-
-def _rail_text(text: str, shift: float, y: float, anchor: str, colour: str) -> dict[str, Any]:
-    return {
-        "xref": "paper", "x": 1, "xanchor": anchor, "xshift": shift, "yref": "paper", "y": y, "yanchor": "middle",
-        "text": text, "showarrow": False, "font": {"size": SMALL, "color": colour},
-    }  # fmt: skip
-
-
-def _hover(mark: Mark) -> str:
-    level = mark.point.level
+def _hover(name: str, point: RooflinePoint, where: str = "") -> str:
+    told = f" on {where}" if where else ""
+    level = next(known for known in LEVEL_LABELS if known == point.level)
     return (
-        f"<b>{plain(mark.id)}</b>  {numbers.flop_rate(mark.point.flop_per_s, 4)}<br>"
-        f"{numbers.share(mark.point.share_of_roof, table=True)} of the roof above it<br>"
-        f"{numbers.significant(mark.point.intensity, 4)} FLOP per byte ({LEVEL_LABELS[_level(level)]}), n = 1"
+        f"<b>{plain(name)}</b>{plain(told)}  {numbers.flop_rate(point.flop_per_s, 4)}<br>"
+        f"{numbers.share(point.share_of_roof, table=True)} of the roof above it<br>"
+        f"{numbers.significant(point.intensity, 4)} FLOP per byte ({LEVEL_LABELS[level]}), n = 1"
     )
-
-
-def _level(level: str) -> Level:
-    return next(known for known in LEVEL_LABELS if known == level)
 
 
 def _ticks(shown: tuple[float, float]) -> list[tuple[float, str]]:

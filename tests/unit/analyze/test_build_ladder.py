@@ -23,7 +23,7 @@ def test_rows_are_in_registry_order_and_references_apart():
     assert [row.stage.id for row in ladder.rows] == [id for id, stage in STAGES.items() if not stage.is_reference]
     assert [row.stage.id for row in ladder.references] == ["cublas-fp32", "cublas-tf32"]
     assert ladder.device == H200
-    assert {roof.level for roof in ladder.roofs} == {"l1", "l2", "dram", "fp32"}
+    assert {roof.level for roof in ladder.roofline("fp32").roofs} == {"l1", "shared", "l2", "dram", "fp32"}
     assert ladder.omitted == ()
     assert ladder.warnings == ()
 
@@ -132,4 +132,4 @@ def test_runs_of_one_unknown_device_each_are_not_mixed():
 
 def test_nothing_usable_gives_an_empty_ladder():
     ladder = build_ladder([], STAGES, PROBLEM)
-    assert ladder.rows == ladder.references == ladder.roofs == ()
+    assert ladder.rows == ladder.references == ladder.rooflines == ()

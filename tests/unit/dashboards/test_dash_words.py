@@ -45,14 +45,18 @@ def test_the_table_shows_missing_values_as_dashes_and_never_zero():
 
 def test_the_roofline_table_numbers_stages_as_the_figure_does():
     header, rows = words.roofline_table(builders.ladder(), "l1")
-    assert header == ["Stage", "TFLOP/s", "FLOP per byte", "Of roof"]
+    assert header == ["Stage", "TFLOP/s", "FLOP per byte", "Of roof", "Roof"]
     assert rows[0][:2] == ["1  naive", "0.486"]
     assert rows[-1][0] == "■  cuBLAS FP32"
 
 
 def test_the_roofline_says_what_it_leaves_out():
-    assert "2 tensor-core launches are not drawn" in words.roofline_foot(builders.ladder(), "l1")
-    assert "tensor-core" not in words.roofline_foot(builders.ladder(rows=[builders.row("2d")], references=[]), "l2")
+    ladder = builders.ladder()
+    assert words.roofline_foot(ladder, "l1").endswith("Not drawn, as their roofs are others: 2 tensor-core launches.")
+    assert words.roofline_foot(ladder, "l1", "tensor").endswith("others: 11 FP32 launches.")
+    assert "Not drawn" not in words.roofline_foot(builders.ladder(rows=[builders.row("2d")], references=[]), "l2")
+    assert "have no point here" in words.roofline_foot(ladder, "shared")
+    assert "Dashed" not in words.roofline_foot(ladder, "l1")
 
 
 def test_focusable_rows_follow_the_figure_with_the_gap_before_the_references():

@@ -223,7 +223,7 @@ def test_the_roofline_places_stages_under_their_roof(ladder):
     assert value_at(points, "naive") == pytest.approx(0.015144, rel=1e-3)
     assert "wmma" not in points.customdata
     (roof,) = traces(figure, "roof")
-    compute, memory = (peak.per_second for peak in (builders.roofs()[3], builders.roofs()[0]))
+    compute, memory = (peak.per_second for peak in (builders.roofs()[4], builders.roofs()[0]))
     assert roof.y[1] == pytest.approx(compute)
     assert roof.x[1] == pytest.approx(compute / memory)
 
@@ -283,8 +283,9 @@ def test_rail_labels_never_overlap(ladder):
 
 
 def test_a_level_without_points_says_what_to_profile(ladder):
-    points = tuple(point for point in ladder.points if point.level != "l2")
-    figure = roofline.roofline(replace(ladder, points=points), LIGHT, 680, "l2")
+    chart = ladder.roofline("fp32")
+    bare = replace(chart, points=tuple(point for point in chart.points if point.level != "l2"))
+    figure = roofline.roofline(replace(ladder, rooflines=(bare,)), LIGHT, 680, "l2")
     assert len(figure.data) == 0
     assert any("profile with --section" in text for text in texts(figure))
 

@@ -65,8 +65,20 @@ def test_roofline_headline_is_true_of_every_stage_it_counts():
         "Six of ten stages run at 72 % or more of the L1 / shared roof"
     )
     rows = {row.stage.id for row in ladder.rows}
-    shares = [point.share_of_roof for point in ladder.points if point.level == "l1" and point.stage in rows]
+    shares = [
+        point.share_of_roof for point in ladder.roofline("fp32").points if point.level == "l1" and point.stage in rows
+    ]
     assert sum(share >= 0.72 for share in shares) == 6
+
+
+def test_roofline_headline_names_the_roof_of_its_level_and_family():
+    ladder = builders.ladder()
+    # Of tensor kernels only wmma is a stage; at 32.9 of 33.4 TB/s, by the clock of naive, its data pipe is at 83 %.
+    assert spaced(headlines.roofline_headline(ladder, "l1", "tensor")).startswith("wmma runs at 83")
+    assert spaced(headlines.roofline_headline(ladder, "l1", "tensor")).endswith("of the L1 / shared roof")
+    assert headlines.roofline_headline(ladder, "shared", "tensor") == "Roofline, Tensor, Shared only"
+    assert "shared-memory roof" in headlines.roofline_headline(ladder, "shared")
+    assert headlines.roofline_headline(ladder, "dram", "fp64") == "Roofline, FP64, DRAM"
 
 
 def test_what_was_not_collected_is_named_with_its_section():

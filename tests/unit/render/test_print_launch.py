@@ -7,7 +7,7 @@ from builders import STAGES, summary
 from golden_runs import golden_run
 
 from ncu_lab.analyze.ladder import build_ladder
-from ncu_lab.analyze.roofline import read_roofs, roofline_points
+from ncu_lab.analyze.roofline import launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.model import RunView
 from ncu_lab.render.documents import show_document
@@ -19,8 +19,9 @@ from ncu_lab.render.terminal import Terminal
 def view(run):
     values = counters(run.metrics)
     launches = summarize(run)
-    roofs = {one.launch: read_roofs(values.get(one.launch, {}).get) for one in launches}
-    points = {one.launch: roofline_points(one, roofs[one.launch]) for one in launches}
+    placed = {one.launch: launch_roofline(one, values.get(one.launch, {})) for one in launches}
+    roofs = {launch: one.roofs for launch, one in placed.items()}
+    points = {launch: one.points for launch, one in placed.items()}
     rows = {}
     if run.meta.problem is not None:
         whole = build_ladder([run], STAGES, run.meta.problem)
@@ -50,6 +51,7 @@ def test_one_stage_in_full():
         "  global sectors    loads 5.65   stores 32.0",
         "  bank conflicts    loads 1.67× ✗   stores 1.13× ✓",
         "  roofline          10.9 TFLOP/s, 25 % of the L1 / shared roof, 16 % of peak",
+        "  of each roof      L1 25 %   shared 21 %   L2 3.2 %   DRAM 1.3 %   FP32 16 %",
         "  launch            8×8 blocks of 256, 0.485 waves, 130 regs, 9.22 kB shared",
     ]
 
@@ -126,8 +128,14 @@ def test_sampled_stalls_are_said_to_be():
     [
         ("naive", "  bank conflicts    no shared memory"),
         ("cublas-tf32", "  global sectors    none by plain loads or stores"),
-        ("cublas-tf32", "  roofline          –  (its work is not FP32)"),
-        ("wmma", "  roofline          no FP32 work"),
+        (
+            "cublas-tf32",
+            "  roofline          tensor work not collected: --section SpeedOfLight_HierarchicalTensorRooflineChart",
+        ),
+        (
+            "wmma",
+            "  roofline          tensor work not collected: --section SpeedOfLight_HierarchicalTensorRooflineChart",
+        ),
     ],
 )
 def test_what_a_kernel_does_not_do_is_said_in_words(stage, line):
@@ -185,7 +193,7 @@ def test_json_names_the_section_of_what_was_not_collected():
 def test_json_has_the_documented_shape():
     seen = view(golden_run(["2d"]))
     document = json.loads(json_text(show_document(seen, seen.summaries)))
-    assert set(document) == {"schema", "source", "device", "environment", "session", "launches", "warnings"}
+    assert set(document) == {"schema", "source", "device", "environment", "session", "peaks", "launches", "warnings"}
     launch = document["launches"][0]
     assert {"launch", "stage", "kernel", "function", "grid", "block", "workload", "nvtx", "metrics", "stalls"} <= set(
         launch
