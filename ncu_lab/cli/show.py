@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +22,17 @@ from ncu_lab.errors import UsageError
 
 if TYPE_CHECKING:
     from ncu_lab.model import LaunchSummary, RunView
+    from ncu_lab.render.source import Code, CodeChoice
     from ncu_lab.render.terminal import Terminal
+
+
+class Sort(StrEnum):
+    """The order of lines and instructions."""
+
+    SOURCE = "source"
+    SAMPLES = "samples"
+    EXCESS = "excess"
+    EXECUTED = "executed"
 
 
 def show(
@@ -39,6 +50,23 @@ def show(
     ] = None,
     stage: StageOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="Add every metric of the report, by its own name.")] = False,
+    source: Annotated[
+        bool, typer.Option("--source", help="Add the hot lines of source: samples, sectors and conflicts of each.")
+    ] = False,
+    sass: Annotated[bool, typer.Option("--sass", help="Likewise, instructions instead of lines.")] = False,
+    sort: Annotated[
+        Sort, typer.Option("--sort", help="Order of lines; excess is what sectors and conflicts are too many.")
+    ] = Sort.SOURCE,
+    lines: Annotated[
+        int | None,
+        typer.Option(
+            "--lines",
+            metavar="N",
+            min=0,
+            help="At most so many lines, those that matter most; 0 for all. Default: 20, and none below 0.1 %.",
+            show_default=False,
+        ),
+    ] = None,
     store: StoreOption = None,
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
@@ -47,12 +75,19 @@ def show(
 
     Lists its launches; the longest one in full. A stage, 2d or stage:2d, is shown in full from its newest complete run.
 
+    With --source, its hot lines follow: samples show where warps wait, sectors and wavefronts over their ideal what
+    they wait for. --format json and csv have all lines.
+
     What ncu itself warned of when the run was made is in --format json.
     """
+    from ncu_lab.render.source import CodeChoice
     from ncu_lab.store import Store
     from ncu_lab.workflows.climbing import view
     from ncu_lab.workflows.reading import find_run
 
+    if (sort is not Sort.SOURCE or lines is not None) and not (source or sass):
+        raise UsageError("--sort and --lines are of the lines of source", "Add --source or --sass.")
+    choice = CodeChoice(sass, sort.value, lines) if source or sass else None
     folder, where = store_to_read(store, example), store_words(store, example)
     found = find_run(what, folder, where)
     seen = view(found.run)
@@ -61,7 +96,7 @@ def show(
             warn(notice.message)
     asked = stage or ([found.stage] if found.stage and not launch else [])
     chosen = _chosen(seen, launch or [], asked)
-    write_view(seen, chosen, format, selected=bool(launch or asked), raw=raw)
+    write_view(seen, chosen, format, selected=bool(launch or asked), raw=raw, choice=choice)
     if found.stage and format is Format.TABLE:
         _print_origin(seen, f"ncu-lab show {Store(folder).short_id(seen.run.meta.id)}{where}")
 
@@ -71,7 +106,13 @@ _OF_MAKING = ("ncu", "git")
 
 
 def write_view(
-    view: RunView, chosen: list[LaunchSummary], format: Format, *, selected: bool = False, raw: bool = False
+    view: RunView,
+    chosen: list[LaunchSummary],
+    format: Format,
+    *,
+    selected: bool = False,
+    raw: bool = False,
+    choice: CodeChoice | None = None,
 ) -> None:
     """Write launches of a run to stdout.
 
@@ -81,21 +122,28 @@ def write_view(
         format: How.
         selected: Whether the user named them; each is then shown in full, else the longest is.
         raw: Whether to add every metric of the report.
+        choice: What of their code to add; as CSV only that is written.
     """
     from ncu_lab.render.documents import show_document
     from ncu_lab.render.markdown import show_markdown
-    from ncu_lab.render.summary import flat_columns, launch_row
+    from ncu_lab.render.source import Code, source_rows
+    from ncu_lab.render.summary import flat_columns, launch_row, print_hints
     from ncu_lab.render.terminal import Terminal, emit, emit_document
+    from ncu_lab.workflows.locating import hot_spots
 
+    in_full = chosen if selected or format is not Format.TABLE else _longest(chosen)
+    code = Code(choice, hot_spots(view.run, [one.launch for one in in_full])) if choice else None
     if format is Format.JSON:
-        emit_document(show_document(view, chosen, raw=raw), sys.stdout)
+        emit_document(show_document(view, chosen, raw=raw, code=code), sys.stdout)
     elif format is Format.CSV:
-        rows = [launch_row(summary) for summary in chosen]
+        rows = source_rows(code) if code else [launch_row(summary) for summary in chosen]
         emit(rows, flat_columns(rows), format.value, sys.stdout)
     elif format is Format.MARKDOWN:
-        sys.stdout.write(Terminal(sys.stdout).spell(show_markdown(view, chosen)))
+        sys.stdout.write(Terminal(sys.stdout).spell(show_markdown(view, chosen, code=code)))
     else:
-        _print(view, chosen, Terminal(sys.stdout), selected=selected, raw=raw)
+        _print(view, chosen, in_full, Terminal(sys.stdout), raw=raw, code=code)
+        if chosen and not selected:
+            print_hints(view, in_full, Terminal(sys.stdout))
 
 
 def _chosen(view: RunView, launches: list[int], stages: list[str]) -> list[LaunchSummary]:
@@ -121,25 +169,32 @@ def _chosen(view: RunView, launches: list[int], stages: list[str]) -> list[Launc
     ]
 
 
-def _print(view: RunView, chosen: list[LaunchSummary], terminal: Terminal, *, selected: bool, raw: bool) -> None:
-    """Print the table of launches where there are several, then those selected, else the longest."""
-    from ncu_lab.render.summary import print_hints, print_launch, print_launches, print_metrics, state_words
+def _print(
+    view: RunView,
+    chosen: list[LaunchSummary],
+    in_full: list[LaunchSummary],
+    terminal: Terminal,
+    *,
+    raw: bool,
+    code: Code | None,
+) -> None:
+    """Print the table of launches where there are several, then some in full."""
+    from ncu_lab.render.source import print_source
+    from ncu_lab.render.summary import print_launch, print_launches, print_metrics, state_words
 
     for words, style in state_words(view):
         terminal.paragraph(words, style)
-    if not chosen:
-        return
-    if len(chosen) != 1:
+    if len(chosen) > 1:
         print_launches(view, chosen, terminal)
-    detailed = chosen if selected else _longest(chosen)
-    for summary in detailed:
+    for summary in in_full:
         if len(chosen) != 1:
             terminal.line()
         print_launch(view, summary, terminal, context=len(chosen) == 1)
+        if code is not None:
+            terminal.line()
+            print_source(code.spots[summary.launch], terminal, code.choice)
         if raw:
             print_metrics(view, summary, terminal)
-    if not selected:
-        print_hints(view, detailed, terminal)
 
 
 def _print_origin(view: RunView, command: str) -> None:

@@ -8,27 +8,35 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_lab.metrics import METRICS
 from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice, Problem, RunView
+from ncu_lab.render.access import access_document
 from ncu_lab.render.expectations import findings_document, row_of
 from ncu_lab.render.published import published_document
 from ncu_lab.render.roofs import peak_documents, point_document, roof_document, roofline_document
+from ncu_lab.render.source import Code, source_document
 
 if TYPE_CHECKING:
     from ncu_lab.model import RunMeta
 
 
-def show_document(view: RunView, summaries: Sequence[LaunchSummary], *, raw: bool = False) -> Json:
+def show_document(
+    view: RunView, summaries: Sequence[LaunchSummary], *, raw: bool = False, code: Code | None = None
+) -> Json:
     """Build the document of ``show``: the source, what it was measured on, and the launches.
 
     Args:
         view: The run.
         summaries: The launches to tell of.
         raw: Whether to add every metric of the report to each launch, by its Nsight Compute name.
+        code: What of their code to add to those launches that it has.
     """
     meta = view.run.meta
     launches = [_launch(view, summary) for summary in summaries]
     if raw:
         for launch, metrics in zip(launches, _raw(view, summaries), strict=True):
             launch["raw"] = metrics
+    if code is not None:
+        for launch in launches:
+            launch.update(source_document(code.spots[launch["launch"]], sass=code.choice.sass))
     return {
         "source": _source(meta),
         "device": _device(meta.device),
@@ -130,6 +138,7 @@ def _launch(view: RunView, summary: LaunchSummary) -> Json:
         "roofs": [roof_document(roof) for roof in view.roofs.get(summary.launch, ())],
         "points": [point_document(point) for point in view.points.get(summary.launch, ())],
         "expectations": findings_document(row_of(view, summary)),
+        **access_document(view.accesses.get(summary.launch)),
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ncu_lab.model import LaunchSummary, RunView
 from ncu_lab.render.expectations import against_theory
+from ncu_lab.render.source import Code, source_markdown
 from ncu_lab.render.summary import Part, launch_columns, launch_lines, launch_row, launch_title, run_title, state_words
 from ncu_lab.render.tables import markdown_table
 
@@ -15,18 +16,31 @@ _MARKUP = re.compile(r"[\\\\`*<\[]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that would be read as markup; underscores are not within words."""
 
 
-def show_markdown(view: RunView, summaries: Sequence[LaunchSummary]) -> str:
+def show_markdown(view: RunView, summaries: Sequence[LaunchSummary], *, code: Code | None = None) -> str:
     """Write launches of a run: a table of all, then each with its waits, occupancy, accesses and roofline."""
     blocks = [_escaped(words) + "\n" for words, _ in state_words(view)]
     if summaries:
         blocks.append(f"**{_escaped(run_title(view, summaries))}**\n")
         blocks.append(markdown_table([launch_row(one) for one in summaries], launch_columns(summaries)))
     for summary in summaries:
-        lines = [f"- {label}: {_text(parts)}\n" for label, parts in launch_lines(view, summary)]
+        lines = _list(launch_lines(view, summary))
         blocks.append(f"### {_escaped(launch_title(view, summary, context=False))}\n\n{''.join(lines)}")
         if words := against_theory(view, summary):
             blocks.append(_escaped(words) + "\n")
+        if code is not None:
+            blocks.append(source_markdown(code.spots[summary.launch], code.choice))
     return "\n".join(blocks)
+
+
+def _list(lines: Sequence[tuple[str, list[Part]]]) -> list[str]:
+    """Write lines as a list; one without a label goes on with the one before."""
+    told: list[str] = []
+    for label, parts in lines:
+        if label:
+            told.append(f"- {label}: {_text(parts)}\n")
+        else:
+            told[-1] = f"{told[-1].rstrip()} · {_text(parts)}\n"
+    return told
 
 
 def _text(parts: Sequence[Part]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from ncu_lab.metrics import Reading
 from ncu_lab.model import LadderRow, LaunchSummary, Roof, RooflinePoint, RunView
 from ncu_lab.render import numbers
+from ncu_lab.render.access import access_lines
 from ncu_lab.render.cells import (
     catalogue_values,
     conflicts_column,
@@ -26,7 +26,6 @@ from ncu_lab.render.wording import (
     problem_words,
     reason_name,
     top_stalls,
-    within_ideal,
 )
 
 Part = str | tuple[str, str]
@@ -140,8 +139,7 @@ def launch_lines(view: RunView, summary: LaunchSummary) -> list[tuple[str, list[
         ("duration", _duration(summary)),
         ("waits", _waits(summary)),
         ("occupancy", _occupancy(summary)),
-        ("global sectors", _sectors(summary)),
-        ("bank conflicts", _conflicts(summary)),
+        *access_lines(summary, view.accesses.get(summary.launch)),
         ("roofline", _roofline(summary, points, roofs)),
         *_each_roof(points, roofs),
         ("launch", _launch(summary)),
@@ -230,41 +228,6 @@ def _occupancy(summary: LaunchSummary) -> list[Part]:
     if possible.value == 100 or not limits:
         return [text]
     return [f"{text:<25}   limit: {', '.join(limits)}"]
-
-
-def _sectors(summary: LaunchSummary) -> list[Part]:
-    kinds = {"loads": "load", "stores": "store"}
-    readings = {words: summary.readings[f"global_{kind}_sectors_per_request"] for words, kind in kinds.items()}
-    parts: list[Part] = []
-    for words, reading in readings.items():
-        if reading.value is None:
-            continue
-        ideal = summary.value(f"global_{kinds[words]}_sectors_ideal")
-        good = within_ideal(reading.value, ideal)
-        parts += ["   "] if parts else []
-        parts += [f"{words} {numbers.significant(reading.value)}"]
-        parts += [] if ideal is None else [f" of {numbers.count(ideal)} ideal ", _sign(good)]
-    return _with_missing(parts, readings) or ["none by plain loads or stores"]
-
-
-def _conflicts(summary: LaunchSummary) -> list[Part]:
-    readings = {
-        "loads": summary.readings["shared_load_wavefronts_over_ideal"],
-        "stores": summary.readings["shared_store_wavefronts_over_ideal"],
-    }
-    parts: list[Part] = []
-    for words, reading in readings.items():
-        if reading.value is not None:
-            parts += ["   "] if parts else []
-            parts += [f"{words} {numbers.ratio(reading.value)} ", _sign(within_ideal(reading.value, 1.0))]
-    return _with_missing(parts, readings) or ["no shared memory"]
-
-
-def _with_missing(parts: list[Part], readings: Mapping[str, Reading]) -> list[Part]:
-    """Add how to collect those of some readings that were not: words -> reading. ncu 2020 has loads without stores."""
-    missing = {words: not_collected(reading) for words, reading in readings.items() if reading.missing}
-    told: list[Part] = [(f"   {words} {how}" if parts else how, MUTED) for words, how in missing.items()]
-    return [*parts, *(told if parts else told[:1])]
 
 
 def _sign(good: bool | None) -> tuple[str, str]:

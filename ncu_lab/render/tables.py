@@ -22,6 +22,9 @@ from ncu_lab.render.numbers import MISSING, plain_spaces
 
 Row = Mapping[str, Any]
 
+CAPTION = "caption"
+"""A row with this key alone heads those below it, in the terminal: its text is a line across the columns."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -18,7 +18,7 @@ from rich.text import Text
 from ncu_lab.advice import as_called
 from ncu_lab.errors import UsageError
 from ncu_lab.render.numbers import MISSING, ascii_text, plain_spaces
-from ncu_lab.render.tables import Column, Row, csv_text, json_text, markdown_table
+from ncu_lab.render.tables import CAPTION, Column, Row, csv_text, json_text, markdown_table
 from ncu_lab.render.visible import visible
 
 __all__ = ["FORMATS", "Column", "Row", "Terminal", "emit", "emit_document"]
@@ -108,19 +108,28 @@ class Terminal:
             lead = " " * cell_len(lead)
 
     def table(self, rows: Sequence[Row], columns: Sequence[Column]) -> list[Column]:
-        """Print rows under headings, dropping columns by priority until a row fits; an empty row is an empty line.
+        """Print rows under headings, dropping columns by priority until a row fits.
+
+        An empty row is an empty line, one of a caption alone that caption.
 
         Returns:
             The columns left out, in their order, so that the caller can say so.
         """
-        cells = [[self.spell(column.cell(row)) if row else "" for column in columns] for row in rows]
+        filled = [bool(row) and CAPTION not in row for row in rows]
+        cells = [
+            [self.spell(column.cell(row)) if full else "" for column in columns]
+            for row, full in zip(rows, filled, strict=True)
+        ]
         titles = [self.spell(column.title) for column in columns]
         widths = [max([cell_len(titles[i])] + [cell_len(line[i]) for line in cells]) for i in range(len(columns))]
         shown = _fitting(columns, widths, self.width)
         widths = _shrunk(columns, widths, shown, self.width)
         self._row([(titles[i], MUTED) for i in shown], [columns[i] for i in shown], [widths[i] for i in shown])
-        for row, line in zip(rows, cells, strict=True):
-            styles = [column.style(row) if column.style and row else "" for column in columns]
+        for row, line, full in zip(rows, cells, filled, strict=True):
+            if CAPTION in row:
+                self.line((row[CAPTION], STRONG))
+                continue
+            styles = [column.style(row) if column.style and full else "" for column in columns]
             self._row([(line[i], styles[i]) for i in shown], [columns[i] for i in shown], [widths[i] for i in shown])
         return [column for i, column in enumerate(columns) if i not in shown]
 
