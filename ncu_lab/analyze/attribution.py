@@ -20,10 +20,18 @@ residual would then hide how well the reasons are known.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from ncu_lab.metrics import DURATION, IDENTITY_FORMS, SELECTED, STALL_ORDER, IdentityForm, stall_cycles, stall_metric
-from ncu_lab.model.attribution import STALL, Attribution, Contribution, Factors, Part, Side, Unattributed
+from ncu_lab.metrics import (
+    IDENTITY_DURATION,
+    IDENTITY_FORMS,
+    IDENTITY_SELECTED,
+    STALL_ORDER,
+    IdentityForm,
+    stall_cycles,
+    stall_metric,
+)
+from ncu_lab.model.attribution import STALL, Attribution, Chain, Contribution, Factors, Part, Side, Unattributed
 
 MOST_ERROR = 0.25
 """Counters that miss the duration by more do not describe it: stall reasons are missing, or replays differ too much."""
@@ -84,7 +92,7 @@ def read_factors(launch: int, counters: Mapping[str, float]) -> Factors | Unattr
 def _common_form(sides: Mapping[Side, Mapping[str, float]]) -> IdentityForm | Unattributed:
     """Return the first form whose counters all sides have, else what the last one lacks: sections collect all of it."""
     for form in IDENTITY_FORMS:
-        needed = (DURATION, SELECTED, *form.counters)
+        needed = (IDENTITY_DURATION, IDENTITY_SELECTED, *form.counters)
         lacking = {side: [one for one in needed if _absent(found.get(one.name))] for side, found in sides.items()}
         if not any(lacking.values()):
             return form
@@ -104,16 +112,16 @@ def _absent(value: float | None) -> bool:
 def _factors(launch: int, counters: Mapping[str, float], form: IdentityForm, side: Side) -> Factors | Unattributed:
     """Read the factors of one launch that has the counters of the form."""
     stalls = stall_cycles(counters.items())
-    undefined = [one.name for one in (DURATION, *form.counters) if not 0 < counters[one.name] < math.inf]
+    undefined = [one.name for one in (IDENTITY_DURATION, *form.counters) if not 0 < counters[one.name] < math.inf]
     undefined += [stall_metric(reason) for reason, cycles in stalls.items() if not 0 <= cycles < math.inf]
     if not undefined and not sum(stalls.values()) > 0:
-        undefined = [SELECTED.name]
+        undefined = [IDENTITY_SELECTED.name]
     if undefined:
         return Unattributed("undefined", (side,), tuple(undefined))
     factors = Factors(
         launch=launch,
         form=form.name,
-        duration_ns=counters[DURATION.name],
+        duration_ns=counters[IDENTITY_DURATION.name],
         instructions=counters[form.instructions.name],
         stalls=stalls,
         warps=counters[form.warps.name],
@@ -185,3 +193,30 @@ def largest_contributions(attribution: Attribution, most: int = 3) -> tuple[Cont
 
 def _contribution(attribution: Attribution, part: Part) -> Contribution:
     return Contribution(part.factor, part.ns, part.ns / attribution.a_ns, part.value_b / part.value_a - 1.0)
+
+
+def longest_chain(steps: Mapping[str, tuple[str, Attribution]]) -> Chain | None:
+    """Return the longest row of steps that follow from one another; of equally long ones, the last.
+
+    Args:
+        steps: Stage -> its predecessor and the split between them, in ladder order; only stages that have one.
+    """
+    longest: list[str] = []
+    for last in steps:
+        stages = [last]
+        while stages[0] in steps and steps[stages[0]][0] not in stages:
+            stages.insert(0, steps[stages[0]][0])
+        if len(stages) >= len(longest):
+            longest = stages
+    if not longest:
+        return None
+    splits = [steps[stage][1] for stage in longest[1:]]
+    return Chain(tuple(longest), _sums(one.log2 for one in splits), _sums(one.stall_families_log2 for one in splits))
+
+
+def _sums(terms: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for one in terms:
+        for name, value in one.items():
+            total[name] = total.get(name, 0.0) + value
+    return total

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from statistics import median, median_low
 from typing import Literal
 
+from ncu_lab.analyze.attribution import attribute, longest_chain
 from ncu_lab.analyze.expectations import judge
 from ncu_lab.analyze.roofline import LaunchRoofline, charts, launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.analyze.timings import Timing, share_of_reference, timing, timing_samples
 from ncu_lab.model import (
+    Attribution,
+    Chain,
     Device,
     Environment,
     Ladder,
@@ -22,6 +25,7 @@ from ncu_lab.model import (
     Run,
     Stage,
     StageBuild,
+    Unattributed,
 )
 
 Source = Literal["timings", "profiler"]
@@ -37,6 +41,7 @@ class Measured:
         profiled_ns: Duration under the profiler of all the kernels of one call; None without one.
         summary: The main kernel's launch of (lower) median duration; None when it was not profiled.
         roofline: The roofs of that launch, and where it stands below them.
+        counters: Nsight Compute name -> value of that launch.
     """
 
     run: Run
@@ -46,6 +51,7 @@ class Measured:
     summary: LaunchSummary | None
     roofline: LaunchRoofline
     build: StageBuild | None
+    counters: Mapping[str, float]
 
     @property
     def source(self) -> Source | None:
@@ -106,6 +112,7 @@ def build_ladder(runs: Sequence[Run], stages: Mapping[str, Stage], problem: Prob
         measured=peaks,
         omitted=tuple(omitted),
         warnings=tuple(_mixed(used)),
+        chain=_chain(rows),
     )
 
 
@@ -124,9 +131,10 @@ def measure(run: Run, stages: Mapping[str, Stage]) -> dict[str, Measured]:
         timed = timing(samples, stage_id, stage.reference)
         if not launches and timed is None:
             continue
-        chosen = _typical(launches)
-        placed = launch_roofline(chosen, values.get(chosen.launch, {})) if chosen else LaunchRoofline()
-        found[stage_id] = Measured(run, stage, timed, call_ns(launches), chosen, placed, builds.get(stage_id))
+        chosen = typical_launch(launches)
+        own = values.get(chosen.launch, {}) if chosen else {}
+        placed = launch_roofline(chosen, own) if chosen else LaunchRoofline()
+        found[stage_id] = Measured(run, stage, timed, call_ns(launches), chosen, placed, builds.get(stage_id), own)
     return found
 
 
@@ -151,7 +159,8 @@ def call_ns(launches: Iterable[LaunchSummary]) -> float | None:
     return sum(median(same) * len(same) / calls for same in durations.values())
 
 
-def _typical(launches: Sequence[LaunchSummary]) -> LaunchSummary | None:
+def typical_launch(launches: Sequence[LaunchSummary]) -> LaunchSummary | None:
+    """Return the launch of (lower) median duration among those of main kernels; None without any."""
     main = [launch for launch in launches if launch.role == "main"]
     if not main:
         return None
@@ -238,6 +247,7 @@ def _row(
         load_sectors_ideal=summary.value("global_load_sectors_ideal") if summary else None,
         store_sectors_ideal=summary.value("global_store_sectors_ideal") if summary else None,
         build=found.build,
+        attribution=_attribution(found, before, problem),
     )
 
 
@@ -253,8 +263,29 @@ def _time_ratio(found: Measured, reference: Measured | None) -> float | None:
 def _step(found: Measured, before: Measured | None, problem: Problem) -> float | None:
     """Return how many times faster a stage is than its predecessor: same source, same amount and type of work."""
     source = found.source
-    if before is None or source is None or before.stage.dtype != found.stage.dtype:
+    if before is None or source is None or not _same_work(found, before, problem):
         return None
     earlier, own = before.time_ns(source), found.time_ns(source)
-    same_work = before.stage.shape(problem) == found.stage.shape(problem)
-    return earlier / own if earlier and own and same_work else None
+    return earlier / own if earlier and own else None
+
+
+def _same_work(found: Measured, before: Measured, problem: Problem) -> bool:
+    same_shape = before.stage.shape(problem) == found.stage.shape(problem)
+    return same_shape and before.stage.dtype == found.stage.dtype
+
+
+def _attribution(found: Measured, before: Measured | None, problem: Problem) -> Attribution | Unattributed | None:
+    """Return why a stage's main kernel takes longer or shorter than its predecessor's; None without both."""
+    if before is None or before.summary is None or found.summary is None or not _same_work(found, before, problem):
+        return None
+    return attribute(before.summary.launch, before.counters, found.summary.launch, found.counters)
+
+
+def _chain(rows: Iterable[LadderRow]) -> Chain | None:
+    return longest_chain(
+        {
+            row.stage.id: (row.stage.predecessor, row.attribution)
+            for row in rows
+            if row.stage.predecessor and isinstance(row.attribution, Attribution)
+        }
+    )

@@ -13,7 +13,21 @@ from typing import NoReturn
 import typer
 
 from ncu_lab import __version__
-from ncu_lab.cli import bench, build, check, dashboard, doctor, import_, ladder, model, profile, runs, show, stages
+from ncu_lab.cli import (
+    bench,
+    build,
+    check,
+    dashboard,
+    diff,
+    doctor,
+    import_,
+    ladder,
+    model,
+    profile,
+    runs,
+    show,
+    stages,
+)
 from ncu_lab.cli.containment import continue_in_child, foreign_file
 from ncu_lab.cli.messages import complain
 from ncu_lab.cli.usage import ParserError, explained
@@ -61,6 +75,7 @@ app.command("profile", context_settings={"allow_interspersed_args": False})(prof
 app.command("runs")(runs.runs)
 app.command("show")(show.show)
 app.command("ladder")(ladder.ladder)
+app.command("diff")(diff.diff)
 app.command("model")(model.model)
 app.command("dashboard")(dashboard.dashboard)
 

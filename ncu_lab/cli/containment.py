@@ -20,7 +20,7 @@ from typing import NoReturn
 from ncu_lab.cli.messages import complain
 from ncu_lab.errors import Exit
 
-_READING = ("import", "show")
+_READING = ("import", "show", "diff")
 """Commands that take files."""
 
 _COMPLAINTS = "complaints"

@@ -17,7 +17,7 @@ from ncu_lab.metrics.catalogue import (
     read,
     read_all,
 )
-from ncu_lab.metrics.identity import DURATION, IDENTITY_FORMS, SELECTED, IdentityForm, Needed
+from ncu_lab.metrics.identity import IDENTITY_DURATION, IDENTITY_FORMS, IDENTITY_SELECTED, IdentityForm, Needed
 from ncu_lab.metrics.labels import DETAILS_LABELS
 from ncu_lab.metrics.names import DEVICE_PREFIX, GRAPH_METRIC, LAUNCH_IDENTITY, fixed_unit, is_time_line
 from ncu_lab.metrics.quantity import Better, Counter, Kind, Lookup, Metric, Reading, Way
@@ -39,14 +39,14 @@ __all__ = [
     "CATALOGUE",
     "DETAILS_LABELS",
     "DEVICE_PREFIX",
-    "DURATION",
     "GRAPH_METRIC",
+    "IDENTITY_DURATION",
     "IDENTITY_FORMS",
+    "IDENTITY_SELECTED",
     "LAUNCH_IDENTITY",
     "METRICS",
     "OVER_IDEAL",
     "SECTOR_BYTES",
-    "SELECTED",
     "SOURCE_WORDS",
     "STALL_FAMILIES",
     "STALL_ORDER",

@@ -42,10 +42,10 @@ class IdentityForm:
         return (self.instructions, self.warps, self.elapsed, self.active, self.clock)
 
 
-DURATION = Needed("gpu__time_duration.sum", SOL)
+IDENTITY_DURATION = Needed("gpu__time_duration.sum", SOL)
 """What the identity explains, in nanoseconds."""
 
-SELECTED = Needed(stall_metric("selected"), WARP_STATE)
+IDENTITY_SELECTED = Needed(stall_metric("selected"), WARP_STATE)
 """The reason that every launch has: a warp that issues. Without it the reasons were not collected as a whole."""
 
 _WARPS = Needed("smsp__warps_active.avg.per_cycle_active", SCHEDULER)

@@ -5,7 +5,8 @@ Everything here is frozen data: collecting, parsing, storing, analysing and rend
 
 from ncu_lab.model.access import Access, Culprit, LaunchAccess, Stake
 from ncu_lab.model.architecture import ARCHITECTURES, Architecture
-from ncu_lab.model.attribution import STALL, Attribution, Contribution, Factors, Part, Side, Unattributed
+from ncu_lab.model.attribution import STALL, Attribution, Chain, Contribution, Factors, Part, Side, Unattributed
+from ncu_lab.model.comparison import ComparedSide, Comparison, MatchedBy, Pair
 from ncu_lab.model.expectations import (
     BUILD_UNITS,
     ORIGINS,
@@ -112,7 +113,10 @@ __all__ = [
     "BlockDemand",
     "Bound",
     "Ceiling",
+    "Chain",
     "CheckCase",
+    "ComparedSide",
+    "Comparison",
     "Contribution",
     "Culprit",
     "Datasheet",
@@ -134,6 +138,7 @@ __all__ = [
     "LadderRow",
     "LaunchAccess",
     "LaunchSummary",
+    "MatchedBy",
     "MeasuredPeak",
     "NextBlock",
     "Notice",
@@ -141,6 +146,7 @@ __all__ = [
     "OccupancyCurve",
     "Operation",
     "Origin",
+    "Pair",
     "ParsedReport",
     "Part",
     "Problem",

@@ -190,3 +190,24 @@ class Contribution:
     share: float
     change: float
     reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Steps of the ladder one after another, from one stage to the last that follows from it.
+
+    Attributes:
+        stages: Ids of the stages, in order; one more than there are steps.
+        log2: Factor -> the sum of the steps' log2 factors, as :attr:`Attribution.log2` has them.
+        stall_families_log2: Likewise of the families of stall reasons. These add up to ``log2["stalls"]`` too,
+            but are not what a direct comparison of its ends gives: that weighs the reasons by the ends alone.
+    """
+
+    stages: tuple[str, ...]
+    log2: Mapping[str, float]
+    stall_families_log2: Mapping[str, float]
+
+    @property
+    def total_log2(self) -> float:
+        """log2 of the last stage's duration over the first's, under the profiler."""
+        return sum(self.log2.values())

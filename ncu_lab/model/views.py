@@ -8,6 +8,7 @@ from typing import Literal
 
 from ncu_lab.metrics import Reading
 from ncu_lab.model.access import LaunchAccess
+from ncu_lab.model.attribution import Attribution, Chain, Unattributed
 from ncu_lab.model.expectations import Finding
 from ncu_lab.model.published import PublishedFigure
 from ncu_lab.model.roofline import Family, MeasuredPeak, Roof, Roofline, RooflinePoint
@@ -91,6 +92,8 @@ class LadderRow:
         load_sectors_ideal: Sectors per global load request at full coalescing for the access widths it uses.
         store_sectors_ideal: Likewise for stores.
         build: What its compilation gave; None for references and imported reports.
+        attribution: Why the profiled duration of its main kernel differs from its predecessor's, or why that cannot be
+            told; None where there is no predecessor that did the same work.
         findings: What became of everything that its stage is expected to show, in the order of declaration.
     """
 
@@ -108,6 +111,7 @@ class LadderRow:
     load_sectors_ideal: float | None = None
     store_sectors_ideal: float | None = None
     build: StageBuild | None = None
+    attribution: Attribution | Unattributed | None = None
     findings: tuple[Finding, ...] = ()
 
 
@@ -117,7 +121,7 @@ class Ladder:
 
     ``rows`` and ``references`` are in registry order; ``rooflines`` come from the reports themselves, one per family
     of arithmetic; ``measured`` are peaks that the newest run measured on the GPU, ``datasheet`` those its maker states;
-    ``omitted`` says which launches are not shown and why.
+    ``omitted`` says which launches are not shown and why; ``chain`` is the longest run of steps that are attributed.
     """
 
     device: Device | None
@@ -132,6 +136,7 @@ class Ladder:
     warnings: tuple[Notice, ...] = ()
     published: tuple[PublishedFigure, ...] = ()
     """What others measured of such stages, on other GPUs."""
+    chain: Chain | None = None
 
     def roofline(self, family: Family) -> Roofline | None:
         """Return the chart of a family; None when none of its launches was placed."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_lab.metrics import METRICS
 from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice, Problem, RunView
 from ncu_lab.render.access import access_document
+from ncu_lab.render.attribution import attribution_document, chain_document, lacking_document
 from ncu_lab.render.expectations import findings_document, row_of
 from ncu_lab.render.published import published_document
 from ncu_lab.render.roofs import peak_documents, point_document, roof_document, roofline_document
@@ -38,13 +39,13 @@ def show_document(
         for launch in launches:
             launch.update(source_document(code.spots[launch["launch"]], sass=code.choice.sass))
     return {
-        "source": _source(meta),
+        "source": run_document(meta),
         "device": _device(meta.device),
         "environment": asdict(meta.environment),
         "session": asdict(meta.session) if meta.session else None,
         "peaks": peak_documents(meta.peaks, view.datasheet),
         "launches": launches,
-        "warnings": _notices(meta.warnings),
+        "warnings": notices_document(meta.warnings),
     }
 
 
@@ -59,8 +60,9 @@ def ladder_document(ladder: Ladder) -> Json:
         **_fp32_chart(ladder),
         "rooflines": [roofline_document(chart) for chart in ladder.rooflines],
         "peaks": peak_documents(ladder.measured, ladder.datasheet),
-        "omitted": _notices(ladder.omitted),
-        "warnings": _notices(ladder.warnings),
+        "chain": chain_document(ladder.chain),
+        "omitted": notices_document(ladder.omitted),
+        "warnings": notices_document(ladder.warnings),
     }
 
 
@@ -73,7 +75,8 @@ def _fp32_chart(ladder: Ladder) -> Json:
     return {"roofs": document["roofs"], "points": document["points"]}
 
 
-def _source(meta: RunMeta) -> Json:
+def run_document(meta: RunMeta) -> Json:
+    """Say which run something is from, and of which commit and problem it is."""
     git = meta.git
     return {
         "run": meta.id,
@@ -110,7 +113,8 @@ def _device(device: Device | None) -> Json | None:
     }
 
 
-def _notices(notices: Sequence[Notice]) -> list[Json]:
+def notices_document(notices: Sequence[Notice]) -> list[Json]:
+    """Write notices with their codes."""
     return [asdict(notice) for notice in notices]
 
 
@@ -189,6 +193,8 @@ def _stage(row: LadderRow, ladder: Ladder) -> Json:
         "build": None if row.build is None else _build(row),
         "expectations": findings_document(row),
         "published": published_document(ladder.published, row.stage.id),
+        "attribution": attribution_document(row.attribution),
+        "attribution_lacks": lacking_document(row.attribution),
     }
 
 

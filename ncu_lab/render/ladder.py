@@ -96,7 +96,7 @@ def print_ladder(
         short_id: Shortens the id of a run to what means it alone; by default ids are printed whole.
         which: The options that choose this ladder in the store (`` --size 2048``), likewise.
     """
-    terminal.paragraph(_title(ladder), STRONG)
+    terminal.paragraph(ladder_title(ladder), STRONG)
     rows = (*ladder.rows, *ladder.references)
     mixed = {row.time_source for row in rows} >= {"timings", "profiler"}
     columns = ladder_columns(mixed=mixed, runs=len({row.run for row in rows}) > 1)
@@ -127,7 +127,8 @@ def _example(rows: Sequence[LadderRow]) -> LadderRow | None:
     return max(profiled, key=lambda row: row.flop_per_s or 0.0, default=None)
 
 
-def _title(ladder: Ladder) -> str:
+def ladder_title(ladder: Ladder) -> str:
+    """Say of what problem a ladder is, what it was measured on and with, and how often."""
     timed = [len(row.samples_ns) for row in (*ladder.rows, *ladder.references) if row.samples_ns]
     words = [problem_words(ladder.problem), *context_words(ladder.device, ladder.environment)]
     if timed:
@@ -144,7 +145,11 @@ def _speed(row: Row) -> str:
 
 
 def _step(row: Row) -> str:
-    step = row["step"]
+    return step_words(row["step"])
+
+
+def step_words(step: float | None) -> str:
+    """Write how many times shorter a stage is than its predecessor: ``▼ 1.66×``, longer: ``▲ 1.20×``."""
     if step is None:
         return MISSING
     if abs(step - 1.0) < NO_CHANGE:
@@ -153,7 +158,11 @@ def _step(row: Row) -> str:
 
 
 def _step_style(row: Row) -> str:
-    step = row["step"]
+    return step_style(row["step"])
+
+
+def step_style(step: float | None) -> str:
+    """Return the colour of a step."""
     return "" if step is None or abs(step - 1.0) < NO_CHANGE else GOOD if step > 1 else BAD
 
 

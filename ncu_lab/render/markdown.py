@@ -18,15 +18,15 @@ _MARKUP = re.compile(r"[\\\\`*<\[]|(?<![^\W_])_|_(?![^\W_])")
 
 def show_markdown(view: RunView, summaries: Sequence[LaunchSummary], *, code: Code | None = None) -> str:
     """Write launches of a run: a table of all, then each with its waits, occupancy, accesses and roofline."""
-    blocks = [_escaped(words) + "\n" for words, _ in state_words(view)]
+    blocks = [escaped(words) + "\n" for words, _ in state_words(view)]
     if summaries:
-        blocks.append(f"**{_escaped(run_title(view, summaries))}**\n")
+        blocks.append(f"**{escaped(run_title(view, summaries))}**\n")
         blocks.append(markdown_table([launch_row(one) for one in summaries], launch_columns(summaries)))
     for summary in summaries:
         lines = _list(launch_lines(view, summary))
-        blocks.append(f"### {_escaped(launch_title(view, summary, context=False))}\n\n{''.join(lines)}")
+        blocks.append(f"### {escaped(launch_title(view, summary, context=False))}\n\n{''.join(lines)}")
         if words := against_theory(view, summary):
-            blocks.append(_escaped(words) + "\n")
+            blocks.append(escaped(words) + "\n")
         if code is not None:
             blocks.append(source_markdown(code.spots[summary.launch], code.choice))
     return "\n".join(blocks)
@@ -46,8 +46,9 @@ def _list(lines: Sequence[tuple[str, list[Part]]]) -> list[str]:
 def _text(parts: Sequence[Part]) -> str:
     """Join the parts of a line; what the terminal sets apart by spaces is here by a dot."""
     words = "".join(part if isinstance(part, str) else part[0] for part in parts)
-    return _escaped(_GAP.sub(" · ", words.strip()))
+    return escaped(_GAP.sub(" · ", words.strip()))
 
 
-def _escaped(words: str) -> str:
+def escaped(words: str) -> str:
+    """Write words so that none of them is read as markup."""
     return _MARKUP.sub(lambda found: f"\\{found[0]}", words)

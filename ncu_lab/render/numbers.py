@@ -34,7 +34,7 @@ _ASCII = {
     THIN: " ", "\u202f": " ", "\u00a0": " ", MINUS: "-", MISSING: "-", "—": "-", "·": "|", "…": "...", "µ": "u",
     "×": "x", "÷": "/", "±": "+-", "≥": ">=", "≤": "<=", "≈": "~", INFINITE: "inf", "²": "^2", "³": "^3", "ᵀ": "^T",
     "→": "->", "Δ": "d", "▼": "v", "▲": "^", "✓": "ok", "✗": "bad", "≠": "!=", "⊘": "n/c", "━": "#", "─": "-",
-    "●": "*", "○": "o",
+    "●": "*", "○": "o", "┌": "+", "│": "|", "└": "+",
 }  # fmt: skip
 
 
@@ -126,6 +126,32 @@ def duration_spread(ns: float | None, spread_ns: float | None, digits: int = 3) 
     if spread > 0 and float(f"{spread:.{decimals}f}") == 0:
         decimals = _decimals(spread, 1)
     return f"{text} ± {_fixed(spread, decimals)}"
+
+
+def duration_change(ns: float | None, scale_ns: float, digits: int = 3) -> str:
+    """Write a change with its sign, in the unit and to the last digit of the durations that it is between: ``−304 µs``.
+
+    Changes beside each other are so in one unit. One smaller than the last digit is written with its own first digit,
+    unless that is a thousand times smaller still: what rounding leaves is zero.
+    """
+    if ns is None or not math.isfinite(ns):
+        return significant(ns)
+    number, _, unit = duration(scale_ns, digits).rpartition(THIN)
+    value = ns / {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    decimals = len(number.partition(".")[2])
+    if value and float(f"{value:.{decimals}f}") == 0 and _decimals(value, 1) <= decimals + 3:
+        decimals = _decimals(value, 1)
+    return _with_unit(signed(_fixed(value, decimals)), unit)
+
+
+def signed(text: str) -> str:
+    """Put a plus before a number that is written without a sign and is not zero."""
+    return f"+{text}" if text[0].isdigit() and any(digit in text for digit in "123456789") else text
+
+
+def log2_factor(value: float | None) -> str:
+    """Write a log2 factor, of which −1 halves and +1 doubles: ``−0.73``, ``0.00``."""
+    return MISSING if value is None else signed(_fixed(value, 2))
 
 
 def byte_count(value: float | None, digits: int = 3) -> str:

@@ -202,5 +202,5 @@ def test_published_figures_in_every_format(store):
     published = {stage["stage"]: stage["published"] for stage in document["stages"]}
     assert published["double-buffered"] == []
     assert [figure["gpu"] for figure in published["smem"]] == ["NVIDIA Tesla V100", "NVIDIA RTX A6000"]
-    with pytest.raises(UsageError, match="are two tables"):
+    with pytest.raises(UsageError, match="tables of their own"):
         run("ladder", "--store", store, "--published", "--expectations")
