@@ -8,7 +8,9 @@ named below are looked at, everything else is skipped. Payloads are not read, so
 
 from __future__ import annotations
 
+import contextlib
 import struct
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +18,7 @@ from typing import BinaryIO
 from ncu_lab.errors import InputError
 from ncu_lab.model import Session
 from ncu_lab.parse.session import session_from
-from ncu_lab.parse.wire import fields, text
+from ncu_lab.parse.wire import CutMessageError, fields, text
 
 MAGIC = b"NVR\0"
 
@@ -31,6 +33,10 @@ _SESSION = 3
 _PAYLOAD_SIZE = 5
 _PROCESS = 6
 _OTHER_RESULTS = (7, 8, 9)  # ranges, command lists, graphs: counted apart from the kernels
+
+_SIZE_BYTES = 4
+_BEGINNING = 64
+"""Bytes of a header that are looked at where it is not all there."""
 
 # Fields of Process.
 _PROCESS_ID, _PROCESS_PATH = 1, 3
@@ -160,10 +166,11 @@ def _block(file: BinaryIO, size: int, walk: _Walk) -> Damage | None:
     """Walk one block; tell what is wrong with it."""
     start = file.tell()
     header = _sized(file, size)
-    if header is None:
-        where = f"inside its header, which begins at {start}; blocks after it, if any, are lost too"
-        return Damage(start, f"the last block is cut at byte {size} ({where})")
     try:
+        if header is None:
+            _check_beginning(file, start)
+            where = f"inside its header, which begins at {start}; blocks after it, if any, are lost too"
+            return Damage(start, f"the last block is cut at byte {size} ({where})")
         head = _block_header(header, walk)
     except ValueError as error:
         return Damage(start, f"the {size - start} bytes from byte {start} are no block ({error})")
@@ -181,6 +188,17 @@ def _block(file: BinaryIO, size: int, walk: _Walk) -> Damage | None:
     walk.ends_in_code = bool(head.sources)
     file.seek(end)
     return None
+
+
+def _check_beginning(file: BinaryIO, start: int) -> None:
+    """Make sure that what does not reach to the end of a header begins as one: else it is no part of the report.
+
+    Raises:
+        ValueError: When it does not.
+    """
+    file.seek(start + _SIZE_BYTES)
+    with contextlib.suppress(CutMessageError):
+        deque(fields(file.read(_BEGINNING)), maxlen=0)
 
 
 def _check_entries(file: BinaryIO, end: int, least: int) -> None:
@@ -211,6 +229,8 @@ class _Head:
 
 def _block_header(header: bytes, walk: _Walk) -> _Head:
     head = _Head()
+    if not header:
+        raise ValueError("their header would be empty")
     for key, value in fields(header):
         if isinstance(value, int):
             if key == _NUM_RESULTS or key in _OTHER_RESULTS:

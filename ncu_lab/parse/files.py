@@ -11,11 +11,12 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_lab.errors import InputError, NcuLabError
-from ncu_lab.model import ParsedReport, Stage
+from ncu_lab.model import Notice, ParsedReport, Stage
 from ncu_lab.parse.container import MAGIC
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ MAX_UNPACKED_BYTES = 4 << 30
 MAX_TEXT_BYTES = 512 << 20
 """The largest export that is read: it takes some ten times as much memory."""
 
+_COMPRESSED_REPORT = ".ncu-repz"
+"""NVIDIA's reader unpacks whatever is called so, and takes only names that are UTF-8; of others it reads nothing."""
+
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _FOREIGN = {
     b"SQLite format 3\0": "an SQLite database (an Nsight Systems export?)",
@@ -47,41 +51,59 @@ _SPECIAL = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_PIECE = 1 << 20
+_PIECE = 1 << 10
+"""Of a stream that is cut, what is unpacked of the last piece is lost."""
+
 _GIVE = "Give a .ncu-rep, a .ncu-repz or a CSV export."
 
 
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """A file that is not compressed.
+
+    Attributes:
+        path: Where it is.
+        given: The file that it was unpacked from, else itself.
+        broken: Why the compressed stream could not be unpacked to its end; None when it could, or there is none.
+    """
+
+    path: Path
+    given: Path
+    broken: InputError | None = None
+
+    @property
+    def is_report(self) -> bool:
+        """Whether it is an Nsight Compute report."""
+        return _magic(self.path).startswith(MAGIC)
+
+
 @contextmanager
-def plain_file(path: Path) -> Iterator[Path]:
+def plain_file(path: Path) -> Iterator[PlainFile]:
     """Give the file itself, or, while the context lasts, what it holds when it is compressed (gzip or zstd).
 
     Raises:
-        InputError: When the file is not there, is no regular file, cannot be read, its compressed stream is broken, or
-            holds more than :data:`MAX_RATIO` times the file's size or than :data:`MAX_UNPACKED_BYTES`.
+        InputError: When the file is not there, is no regular file, cannot be read, is no compressed stream though it
+            begins as one, or holds more than :data:`MAX_RATIO` times its size or than :data:`MAX_UNPACKED_BYTES`.
     """
     magic = _magic(path)
     kind = next((name for start, name in _COMPRESSED.items() if magic.startswith(start)), None)
-    if kind is None and _is_text(str(path)):
-        yield path
+    if kind is None and _is_text(str(path)) and not path.name.endswith(_COMPRESSED_REPORT):
+        yield PlainFile(path, path)
         return
     with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
-        plain = Path(folder) / (path.stem if _is_text(path.stem) else "file")
+        plain = Path(folder) / "file"
+        broken = None
         if kind is None:
-            plain.symlink_to(path.absolute())  # NVIDIA's reader takes only names that are UTF-8
+            plain.symlink_to(path.absolute())
         else:
-            _decompress(path, plain, kind)
+            broken = _decompress(path, plain, kind)
         try:
-            yield plain
+            yield PlainFile(plain, path, broken)
         except NcuLabError as error:
             # People know the file they gave, not where it was unpacked to.
             error.message = error.message.replace(str(plain), str(path))
             error.args = (error.message,)
             raise
-
-
-def is_report(path: Path) -> bool:
-    """Return whether a file that is not compressed is an Nsight Compute report."""
-    return _magic(path).startswith(MAGIC)
 
 
 def read_any(
@@ -101,16 +123,41 @@ def read_any(
         InputError: When the file is not there, is none of these, or is too damaged to be read.
     """
     with plain_file(path) as plain:
-        if is_report(plain):
-            from ncu_lab.parse.report import read_report
+        return read_plain(plain, stages=stages, take=take)
 
-            with damage_told(path):
-                return read_report(plain, stages=stages, take=take)
-        _refuse_foreign(plain, path)
-        from ncu_lab.parse.csv_page import read_csv
 
-        with damage_told(path):
-            return read_csv(plain)
+def read_plain(
+    plain: PlainFile,
+    *,
+    stages: Mapping[str, Stage] | None = None,
+    take: Callable[[Mapping[str, pd.DataFrame]], None] | None = None,
+) -> ParsedReport:
+    """Read a report or a CSV export as :func:`read_any` does; of a broken stream what came before, with a notice."""
+    if plain.broken is None:
+        return _read(plain, stages, take)
+    try:
+        parsed = _read(plain, stages, take)
+    except InputError:
+        raise plain.broken from None
+    words = f"{plain.broken.message}; what it held until then is read.".removeprefix(f"{plain.given} ")
+    return replace(parsed, notices=(Notice("damaged", f"the file {words}"), *parsed.notices))
+
+
+def _read(
+    plain: PlainFile,
+    stages: Mapping[str, Stage] | None,
+    take: Callable[[Mapping[str, pd.DataFrame]], None] | None,
+) -> ParsedReport:
+    if plain.is_report:
+        from ncu_lab.parse.report import read_report
+
+        with damage_told(plain.given):
+            return read_report(plain.path, stages=stages, take=take)
+    _refuse_foreign(plain.path, plain.given)
+    from ncu_lab.parse.csv_page import read_csv
+
+    with damage_told(plain.given):
+        return read_csv(plain.path)
 
 
 @contextmanager
@@ -196,7 +243,12 @@ def _refuse_foreign(plain: Path, path: Path) -> None:
         )
 
 
-def _decompress(path: Path, plain: Path, kind: str) -> None:
+def _decompress(path: Path, plain: Path, kind: str) -> InputError | None:
+    """Unpack a file; tell why it could be unpacked in part only.
+
+    Raises:
+        InputError: When nothing could be unpacked, or too much.
+    """
     import pyarrow as pa
 
     packed = path.stat().st_size
@@ -213,4 +265,8 @@ def _decompress(path: Path, plain: Path, kind: str) -> None:
                     )
                 target.write(piece)
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} is a broken {kind} stream: {error}", "Copy it again.") from error
+        broken = InputError(f"{path} is a broken {kind} stream: {error}", "Copy it again.")
+        if not unpacked:
+            raise broken from error
+        return broken
+    return None

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 
+class CutMessageError(ValueError):
+    """A message ends before its last field does."""
+
+
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the fields of a message: number, and an integer or the bytes of what is longer or of fixed size.
 
     Raises:
+        CutMessageError: When the last field is cut off.
         ValueError: When the bytes are no such message.
     """
     at = 0
@@ -28,7 +33,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         else:
             raise ValueError(f"wire type {wire}")
         if at + length > len(message):
-            raise ValueError("a field reaches beyond its message")
+            raise CutMessageError("a field reaches beyond its message")
         yield number, message[at : at + length]
         at += length
 
@@ -51,7 +56,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(message):
-            raise ValueError("a number is cut off")
+            raise CutMessageError("a number is cut off")
         byte = message[at]
         at += 1
         value |= (byte & 0x7F) << shift

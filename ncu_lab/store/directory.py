@@ -145,7 +145,10 @@ class Store:
         try:
             next(self.path.iterdir(), None)
         except FileNotFoundError:
-            hint = "Check the path (--store or NCU_LAB_STORE). ncu-lab profile and ncu-lab import make a store where there is none."
+            hint = (
+                "Check the path, of --store or NCU_LAB_STORE. ncu-lab profile and ncu-lab import make a store where "
+                "there is none."
+            )
             raise InputError(f"the store {self.path} does not exist", hint) from None
         except OSError as error:
             raise self._unreadable(error) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ncu_lab import __version__
 from ncu_lab.model import ProgressEvent, Reporter, Run, silent
-from ncu_lab.parse.files import is_report, plain_file, read_any
+from ncu_lab.parse.files import plain_file, read_plain
 from ncu_lab.store import Store, run_label
 from ncu_lab.workflows.reading import complaints_explained, run_of
 
@@ -47,7 +47,7 @@ def import_file(
     with plain_file(path) as plain, store.writing() as writer:
         created = datetime.now(UTC)
         # A large report goes to the store as it is read, and is never in memory as a whole.
-        raw = plain if is_report(plain) else None
+        raw = plain.path if plain.is_report else None
         values = 0
 
         def take(tables: Tables) -> None:
@@ -58,7 +58,7 @@ def import_file(
             writer.append(tables)
 
         with complaints_explained():
-            parsed = read_any(plain, take=take)
+            parsed = read_plain(plain, take=take)
         draft = run_of(parsed, "", created, name=name)
         label = name or (run_label(draft.meta.stages) if draft.meta.stages else path.name.split(".")[0])
         environment = replace(draft.meta.environment, ncu_lab=__version__)

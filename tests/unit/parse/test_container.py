@@ -114,6 +114,16 @@ def test_trailing_bytes_are_told(written: Written) -> None:
     assert container.damage.offset == len(sound)
 
 
+@pytest.mark.parametrize("more", [bytes(10), b"\r\n and words that are no part of a report", HEADER + bytes(30)])
+def test_what_is_no_block_is_not_called_one_that_was_cut(more: bytes, written: Written) -> None:
+    sound = HEADER + block(1, sized(b"r"))
+    container = read_container(written(sound + more))
+    assert container.complete == 1
+    assert container.damage is not None
+    assert container.damage.offset == len(sound)
+    assert container.damage.message.startswith(f"the {len(more)} bytes from byte {len(sound)} are no block")
+
+
 def test_code_that_no_result_follows_is_told(written: Written) -> None:
     code = sized(number(1, 1) + number(5, 8)) + sized(b"code")
     assert not read_container(written(HEADER + code + block(1, sized(b"r")))).ends_in_code

@@ -1,4 +1,5 @@
 import gzip
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ncu_lab.errors import InputError
-from ncu_lab.parse.files import is_report, plain_file, read_any
+from ncu_lab.parse.files import plain_file, read_any
 
 Golden = Callable[[str], Path]
 
@@ -22,9 +23,38 @@ def test_compressed_files_are_read_whatever_they_are_called(
         stream.write(content)
     assert read_any(packed).metrics.equals(read_any(golden(name)).metrics)
     with plain_file(packed) as plain:
-        assert is_report(plain) == name.endswith(".ncu-rep")
-        unpacked = plain
+        assert plain.is_report == name.endswith(".ncu-rep")
+        unpacked = plain.path
     assert not unpacked.exists()
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+def test_of_a_stream_that_is_cut_the_whole_results_are_read(kind: str, golden: Golden, tmp_path: Path) -> None:
+    packed = tmp_path / "cut.ncu-repz"
+    with pa.output_stream(str(packed), compression=kind) as stream:
+        stream.write(golden("ladder-full.ncu-rep").read_bytes())
+    packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
+    parsed = read_any(packed)
+    assert 3 <= len(parsed.launches) <= 9
+    broken, cut, *_ = parsed.notices
+    assert broken.message.startswith(f"the file is a broken {kind} stream: ")
+    assert cut.message.startswith(f"{len(parsed.launches)} of ")
+    assert (broken.code, cut.code) == ("damaged", "damaged")
+
+
+def test_bytes_after_a_stream_are_told(golden: Golden, tmp_path: Path) -> None:
+    packed = tmp_path / "more.ncu-rep.gz"
+    packed.write_bytes(gzip.compress(golden("cupy-nvtx.ncu-rep").read_bytes(), mtime=0) + b"junk")
+    parsed = read_any(packed)
+    assert [notice.code for notice in parsed.notices][:1] == ["damaged"]
+
+
+@pytest.mark.parametrize("name", ["plain.ncu-repz", ".ncu-repz", "plain.ncu-repz.gz"])
+def test_a_report_that_is_not_compressed_may_be_called_so(name: str, golden: Golden, tmp_path: Path) -> None:
+    content = golden("cupy-nvtx.ncu-rep").read_bytes()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content, mtime=0) if name.endswith("gz") else content)
+    assert len(read_any(path).launches) == 3
 
 
 def test_messages_name_the_file_that_was_given(tmp_path: Path) -> None:
@@ -42,7 +72,7 @@ def test_messages_name_the_file_that_was_given(tmp_path: Path) -> None:
         (b"SQLite format 3\0....", "an SQLite database"),
         (b"PK\x03\x04....", "a zip archive"),
         (b"\x7fELF....", "an ELF binary"),
-        (gzip.compress(b"NVR\0" * 1000, mtime=0)[:-20], "is a broken gzip stream"),
+        (gzip.compress(random.Random(0).randbytes(5000), mtime=0)[:-20], "is a broken gzip stream"),
         (b"\x28\xb5\x2f\xfd....", "is a broken zstd stream"),
         (b"", "is empty (0 bytes)"),
         (bytes(range(256)), "is neither a report nor text"),
