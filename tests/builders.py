@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncu_lab import metrics
+from ncu_lab.analyze.verdict import verdict_of
 from ncu_lab.metrics.names import EXECUTIONS
 from ncu_lab.model import (
     INSTANCE_COLUMNS,
@@ -77,7 +78,7 @@ def summary(stage: str, without: Collection[str] = ()) -> LaunchSummary:
     stalls = {} if "stalls" in without else metrics.stall_cycles(values.items())
     name = golden["kernel"]
     grid, block = (tuple(golden[key]) for key in ("grid", "block"))
-    return LaunchSummary(0, stage, name, name, grid, block, "kernel", (), "main", readings, stalls)
+    return LaunchSummary(0, stage, name, name, grid, block, "kernel", (), "main", readings, stalls, sm_count=132)
 
 
 def row(
@@ -97,6 +98,7 @@ def row(
     reference_ns = reference["metrics"]["gpu__time_duration.sum"] if reference else None
     loads, stores = IDEALS.get(stage, (4.0, 4.0))
     before = registered.predecessor
+    shown = summary(stage, without) if profiled else None
     return LadderRow(
         stage=registered,
         run="20261130T011207-ladder-4f2c9ab-91c3",
@@ -107,9 +109,10 @@ def row(
         flop_per_s=2.0 * 1024**3 / time * 1e9,
         share_of_reference=reference_ns / time if reference_ns else None,
         step=golden_counters()[before]["metrics"]["gpu__time_duration.sum"] / time if before else None,
-        summary=summary(stage, without) if profiled else None,
+        summary=shown,
         load_sectors_ideal=loads if profiled else None,
         store_sectors_ideal=stores if profiled else None,
+        verdict=verdict_of(shown) if shown else None,
     )
 
 

@@ -12,6 +12,7 @@ from ncu_lab.analyze.expectations import judge
 from ncu_lab.analyze.roofline import LaunchRoofline, charts, launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.analyze.timings import Timing, share_of_reference, timing, timing_samples
+from ncu_lab.analyze.verdict import verdict_of
 from ncu_lab.model import (
     Attribution,
     Chain,
@@ -247,6 +248,7 @@ def _row(
         load_sectors_ideal=summary.value("global_load_sectors_ideal") if summary else None,
         store_sectors_ideal=summary.value("global_store_sectors_ideal") if summary else None,
         build=found.build,
+        verdict=verdict_of(summary) if summary else None,
         attribution=_attribution(found, before, problem),
     )
 

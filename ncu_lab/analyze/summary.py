@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from ncu_lab import metrics
 from ncu_lab.analyze.access import access_readings
-from ncu_lab.metrics.names import OCCUPANCY_LIMITS
+from ncu_lab.metrics.names import LAUNCH_SM_COUNT, OCCUPANCY_LIMITS
 from ncu_lab.model import LaunchSummary, Run
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def summarize(run: Run) -> list[LaunchSummary]:
         readings.update(accesses.get(launch, {}))
         limits = {resource: limit.read(found.get)[0] for resource, limit in OCCUPANCY_LIMITS.items()}
         cycles = metrics.stall_cycles(found.items())
+        sms, _ = LAUNCH_SM_COUNT.read(found.get)
         summaries.append(
             LaunchSummary(
                 launch=launch,
@@ -53,6 +54,7 @@ def summarize(run: Run) -> list[LaunchSummary]:
                 stall_cycles=cycles,
                 occupancy_limits={resource: blocks for resource, blocks in limits.items() if blocks is not None},
                 stall_samples={} if cycles else metrics.stall_samples(found.items()),
+                sm_count=int(sms) if sms else run.meta.device.sm_count if run.meta.device else None,
             )
         )
     return summaries

@@ -18,9 +18,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ncu_lab.metrics import METRICS, Lookup
-from ncu_lab.metrics.names import LAUNCH_SM_COUNT
-from ncu_lab.model import Bound, Device, Evidence, LaunchSummary, Verdict
+from ncu_lab.metrics import METRICS
+from ncu_lab.model import Bound, Evidence, LaunchSummary, Verdict
 
 NEAR_PEAK = 60.0
 """Percent of its peak from which a unit counts as near it, as in Nsight Compute's rule SOLBottleneck, whose message
@@ -49,23 +48,8 @@ FEW_WAVES = 0.5
 """Part of what the GPU holds at once below which the grid, not the kernel, decides how many warps there are."""
 
 
-def sm_count(lookup: Lookup, device: Device | None) -> int | None:
-    """Return how many SMs a launch could use: by its own counters, else those of the GPU; None when neither tells.
-
-    Args:
-        lookup: Gives the value of an Nsight Compute metric of the launch.
-        device: The GPU of the run.
-    """
-    count, _ = LAUNCH_SM_COUNT.read(lookup)
-    return int(count) if count else device.sm_count if device else None
-
-
-def verdict_of(summary: LaunchSummary, sms: int | None) -> Verdict:
+def verdict_of(summary: LaunchSummary) -> Verdict:
     """Say what bounds a launch, and by which figures.
-
-    Args:
-        summary: The launch.
-        sms: SMs that it could use; None when that is not known.
 
     Returns:
         The verdict. What is missing makes it less sharp, never wrong: it names what could have changed it.
@@ -74,12 +58,12 @@ def verdict_of(summary: LaunchSummary, sms: int | None) -> Verdict:
     unknown = _unknown_sides(summary, compute, memory)
     top = max((side for side in (compute, memory) if side), key=lambda side: side.pct, default=None)
     if top is None:
-        return Verdict("unknown", (*unknown, *_of_grid(summary, sms)))
+        return Verdict("unknown", (*unknown, *_of_grid(summary)))
     if top.pct >= AT_PEAK:
         return _by_unit(summary, compute, memory, unknown)
     if unknown:
-        return Verdict("unknown", (*unknown, top.far, *_of_grid(summary, sms)))
-    if lost := _lost_time(summary, sms):
+        return Verdict("unknown", (*unknown, top.far, *_of_grid(summary)))
+    if lost := _lost_time(summary):
         return Verdict(lost[0], (*lost[1], top.far))
     if top.pct >= NEAR_PEAK:
         return _by_unit(summary, compute, memory, unknown)
@@ -121,13 +105,16 @@ def _missing(key: str) -> Evidence:
 def _compute(summary: LaunchSummary) -> _Side | None:
     """Return how busy compute was, by the name of the pipe where it is one that has its own; None when not known.
 
-    The SM's total counts where it is above compute and memory, for a pipe that is of neither (branches, say) or in a
-    report that has nothing else. The very figure that memory shows is the pipe of loads and stores: compute is below.
+    The SM's total counts where it is above compute and memory, for a pipe that is of neither (branches, say), and in a
+    report that has nothing else: unless it is about what memory shows, for then both are the pipe of loads and stores.
     """
     busiest = _value(summary, "compute_throughput_pct")
     total, memory = _value(summary, "sm_throughput_pct"), _value(summary, "memory_throughput_pct")
-    if total is not None and total != memory and (busiest is None or total > max(busiest, memory or 0.0) + _ROUNDING):
-        return _Side("compute", "sm_throughput_pct", total)
+    if total is not None:
+        above = busiest is None or total > max(busiest, memory or 0.0) + _ROUNDING
+        of_loads = memory is not None and abs(total - memory) <= _ROUNDING
+        if above and not of_loads:
+            return _Side("compute", "sm_throughput_pct", total)
     if busiest is None:
         return None
     named = ("tensor_pipe_pct", "fma_pipe_pct", "issue_slots_pct", "compute_throughput_pct")
@@ -198,9 +185,9 @@ def _shared_or_memory(summary: LaunchSummary, side: _Side) -> tuple[Bound, tuple
     return "shared" if shared / whole >= MOST else "memory", (part,)
 
 
-def _lost_time(summary: LaunchSummary, sms: int | None) -> tuple[Bound, tuple[Evidence, ...]] | None:
+def _lost_time(summary: LaunchSummary) -> tuple[Bound, tuple[Evidence, ...]] | None:
     """Say why SM time is lost, when as much is lost as :data:`LOST`."""
-    if (blocks := _blocks(summary, sms)) and _below(blocks):
+    if (blocks := _blocks(summary)) and _below(blocks):
         return "launch", (blocks,)
     ratio = _value(summary, "elapsed_to_active")
     idle = 1.0 - 1.0 / ratio if ratio else 0.0
@@ -217,9 +204,9 @@ def _lost_time(summary: LaunchSummary, sms: int | None) -> tuple[Bound, tuple[Ev
     return None
 
 
-def _blocks(summary: LaunchSummary, sms: int | None) -> Evidence | None:
+def _blocks(summary: LaunchSummary) -> Evidence | None:
     """Return the blocks beside the SMs; None where the grid is not known, or is of no single kernel."""
-    blocks = math.prod(summary.grid)
+    blocks, sms = math.prod(summary.grid), summary.sm_count
     if not blocks or not sms or summary.workload != "kernel":
         return None
     return Evidence("blocks", "blocks", float(blocks), "block", (1.0 - LOST) * sms, subject=str(sms))
@@ -243,9 +230,9 @@ def _empty_part_of_last_wave(summary: LaunchSummary) -> float | None:
     return None if waves is None or waves <= 1.0 else 1.0 - waves / math.ceil(waves)
 
 
-def _of_grid(summary: LaunchSummary, sms: int | None) -> tuple[Evidence, ...]:
+def _of_grid(summary: LaunchSummary) -> tuple[Evidence, ...]:
     """Return what the launch alone tells, for a verdict that lacks the rest."""
-    return tuple(one for one in (_blocks(summary, sms), _waves(summary)) if one)
+    return tuple(one for one in (_blocks(summary), _waves(summary)) if one)
 
 
 def _longest_wait(summary: LaunchSummary) -> tuple[Evidence, ...]:

@@ -14,6 +14,7 @@ from ncu_lab.model.published import PublishedFigure
 from ncu_lab.model.roofline import Family, MeasuredPeak, Roof, Roofline, RooflinePoint
 from ncu_lab.model.runs import Device, Environment, Notice, Run
 from ncu_lab.model.stages import Problem, Stage, StageBuild
+from ncu_lab.model.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class LaunchSummary:
         stall_cycles: Reason -> warp-cycles per issued instruction, in stacking order.
         occupancy_limits: Resource -> blocks an SM can hold by it; empty when not collected.
         stall_samples: Reason -> samples of warps that waited for it; empty where ``stall_cycles`` tell, or neither.
+        sm_count: SMs that the launch could use; None when that is not known.
     """
 
     launch: int
@@ -49,6 +51,7 @@ class LaunchSummary:
     stall_cycles: Mapping[str, float]
     occupancy_limits: Mapping[str, float] = field(default_factory=dict)
     stall_samples: Mapping[str, float] = field(default_factory=dict)
+    sm_count: int | None = None
 
     def value(self, key: str) -> float | None:
         """Return the value of a catalogue key, None when it was not collected or is undefined."""
@@ -95,6 +98,7 @@ class LadderRow:
         attribution: Why the profiled duration of its main kernel differs from its predecessor's, or why that cannot be
             told; None where there is no predecessor that did the same work.
         findings: What became of everything that its stage is expected to show, in the order of declaration.
+        verdict: What bounds its main kernel; None when it was not profiled.
     """
 
     stage: Stage
@@ -113,6 +117,7 @@ class LadderRow:
     build: StageBuild | None = None
     attribution: Attribution | Unattributed | None = None
     findings: tuple[Finding, ...] = ()
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,7 @@ class RunView:
         roofs: Launch -> the roofs it ran under.
         points: Launch -> where it stands; empty where its work or its roofs were not collected.
         rows: Stage id -> its row of the ladder of this run alone; empty for foreign programs.
+        verdicts: Launch -> what bounds it.
         datasheet: Peaks of the GPU by its maker's datasheet; empty where it is not known.
         accesses: Launch -> its memory accesses, judged.
     """
@@ -162,5 +168,6 @@ class RunView:
     roofs: Mapping[int, tuple[Roof, ...]]
     points: Mapping[int, tuple[RooflinePoint, ...]]
     rows: Mapping[str, LadderRow]
+    verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     accesses: Mapping[int, LaunchAccess] = field(default_factory=dict)
     datasheet: tuple[Roof, ...] = ()

@@ -14,6 +14,7 @@ from ncu_lab.render.expectations import findings_document, row_of
 from ncu_lab.render.published import published_document
 from ncu_lab.render.roofs import peak_documents, point_document, roof_document, roofline_document
 from ncu_lab.render.source import Code, source_document
+from ncu_lab.render.verdict import verdict_document
 
 if TYPE_CHECKING:
     from ncu_lab.model import RunMeta
@@ -141,6 +142,7 @@ def _launch(view: RunView, summary: LaunchSummary) -> Json:
         "occupancy_limits": dict(summary.occupancy_limits),
         "roofs": [roof_document(roof) for roof in view.roofs.get(summary.launch, ())],
         "points": [point_document(point) for point in view.points.get(summary.launch, ())],
+        "verdict": verdict_document(view.verdicts.get(summary.launch)),
         "expectations": findings_document(row_of(view, summary)),
         **access_document(view.accesses.get(summary.launch)),
     }
@@ -191,6 +193,7 @@ def _stage(row: LadderRow, ladder: Ladder) -> Json:
         "metrics": _metrics(summary) if summary else {},
         "stalls": summary.stalls if summary else {},
         "build": None if row.build is None else _build(row),
+        "verdict": verdict_document(row.verdict),
         "expectations": findings_document(row),
         "published": published_document(ladder.published, row.stage.id),
         "attribution": attribution_document(row.attribution),

@@ -43,6 +43,7 @@ def _row(row: LadderRow, ladder: Ladder) -> Row:
         "step": row.step,
         "roof": near.bound if near else None,
         "pct_of_roof": near.share_of_roof * 100.0 if near else None,
+        "bound": row.verdict.bound if row.verdict else None,
         **catalogue_values(row.summary),
     }
 
@@ -64,6 +65,7 @@ def ladder_columns(*, mixed: bool = False, runs: bool = False) -> list[Column]:
         Column("median_ns", "time", time),
         Column("gflops", "TFLOP/s", _speed, priority=4),
         Column("pct_of_reference", "of ref", lambda row: numbers.percent(row["pct_of_reference"]), priority=1),
+        Column("bound", "bound", align="left", priority=5),
         waits_column(priority=2),
         load_sectors_column(priority=3),
         conflicts_column(priority=3),

@@ -19,6 +19,7 @@ from ncu_lab.render.numbers import MISSING
 from ncu_lab.render.roofs import headline, levels
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped, sign
+from ncu_lab.render.verdict import verdict_words
 from ncu_lab.render.wording import (
     context_words,
     extent,
@@ -125,6 +126,8 @@ def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, c
         context: Whether the title names the GPU and the profiler; not below a table that has.
     """
     terminal.paragraph(launch_title(view, summary, context=context), STRONG)
+    if verdict := view.verdicts.get(summary.launch):
+        terminal.paragraph(verdict_words(verdict))
     for label, parts in launch_lines(view, summary):
         terminal.line((f"  {label:<{LABEL_WIDTH}}", MUTED), *parts)
     if words := against_theory(view, summary):

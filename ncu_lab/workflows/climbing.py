@@ -10,6 +10,7 @@ from ncu_lab.analyze.judging import judge_accesses
 from ncu_lab.analyze.ladder import build_ladder, same_device
 from ncu_lab.analyze.roofline import datasheet_roofs, launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
+from ncu_lab.analyze.verdict import verdict_of
 from ncu_lab.errors import InputError
 from ncu_lab.gpu.datasheets import datasheet_of
 from ncu_lab.gpu.published import load_published
@@ -43,6 +44,7 @@ def view(run: Run) -> RunView:
         roofs={launch: one.roofs for launch, one in placed.items()},
         points={launch: one.points for launch, one in placed.items()},
         rows=rows,
+        verdicts={one.launch: verdict_of(one) for one in launches},
         accesses=judge_accesses(run.instances, launches, values),
         datasheet=_datasheet_roofs(run.meta.device),
     )

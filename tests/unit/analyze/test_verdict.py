@@ -4,15 +4,15 @@ import math
 
 import pytest
 
-from ncu_lab.analyze.verdict import sm_count, verdict_of
+from ncu_lab.analyze.verdict import verdict_of
 from ncu_lab.metrics import METRICS, Reading
-from ncu_lab.model import Device, LaunchSummary
+from ncu_lab.model import LaunchSummary
 
 FULL = {"waves_per_sm": 4.0, "elapsed_to_active": 1.02, "duration_ns": 1e6, "achieved_occupancy_pct": 90.0}
 SMS = 100
 
 
-def launch(grid=(1000, 1, 1), stalls=None, workload="kernel", metrics=None, **values):
+def launch(grid=(1000, 1, 1), stalls=None, workload="kernel", metrics=None, sms=SMS, **values):
     """Make a launch; ``metrics`` names the metric that a key was read from, where that matters."""
     readings = {
         key: Reading(key, values.get(key), metric.unit, (metrics or {}).get(key, key), () if key in values else (key,))
@@ -20,15 +20,16 @@ def launch(grid=(1000, 1, 1), stalls=None, workload="kernel", metrics=None, **va
     }
     stalls = {"selected": 1.0, "long_scoreboard": 3.0} if stalls is None else stalls
     return LaunchSummary(
-        0, None, "kernel", "kernel", grid, (256, 1, 1), workload, (), "main", readings, stalls, {"registers": 1.0}
-    )
+        launch=0, stage=None, kernel="kernel", function="kernel", grid=grid, block=(256, 1, 1), workload=workload,
+        nvtx=(), role="main", readings=readings, stall_cycles=stalls, occupancy_limits={"registers": 1.0}, sm_count=sms,
+    )  # fmt: skip
 
 
 def verdict(compute=None, memory=None, *, sms=SMS, grid=(1000, 1, 1), stalls=None, workload="kernel", **values):
     found = dict(FULL)
     found |= {} if compute is None else {"compute_throughput_pct": compute, "sm_throughput_pct": compute}
     found |= {} if memory is None else {"memory_throughput_pct": memory, "dram_throughput_pct": memory}
-    return verdict_of(launch(grid, stalls, workload, **{**found, **values}), sms)
+    return verdict_of(launch(grid, stalls, workload, sms=sms, **{**found, **values}))
 
 
 def facts(found):
@@ -109,7 +110,7 @@ def test_l1_of_active_cycles_is_brought_to_elapsed_ones():
     values = {"l1_throughput_pct": 75.0, "elapsed_to_active": 1.5, "waves_per_sm": 1.0, "memory_throughput_pct": 50.0}
     values |= {"compute_throughput_pct": 20.0, "duration_ns": 1e6}
     one = launch(metrics={"l1_throughput_pct": "l1tex__throughput.avg.pct_of_peak_sustained_active"}, **values)
-    far = verdict_of(one, SMS).because[-1]
+    far = verdict_of(one).because[-1]
     assert (far.fact, far.key, far.value) == ("far", "l1_throughput_pct", pytest.approx(50.0))
 
 
@@ -152,7 +153,7 @@ def test_idle_sms_are_the_launch_or_its_tail(ratio, duration_ns, bound):
 
 def test_without_a_duration_much_idle_time_is_a_tail():
     found = launch(compute_throughput_pct=9.0, memory_throughput_pct=9.0, elapsed_to_active=2.0, waves_per_sm=1.0)
-    assert verdict_of(found, SMS).bound == "tail"
+    assert verdict_of(found).bound == "tail"
 
 
 @pytest.mark.parametrize(
@@ -191,20 +192,22 @@ def test_latency_tells_the_wait_and_the_warps():
     ],
 )
 def test_what_cannot_be_told_names_its_section(values, section):
-    found = verdict_of(launch(**values), None)
+    found = verdict_of(launch(sms=None, **values))
     assert found.bound == "unknown"
     assert {one.subject for one in found.missing} == {section}
 
 
 def test_one_side_at_its_peak_is_enough():
-    found = verdict_of(launch(dram_throughput_pct=92.0), None)
+    found = verdict_of(launch(dram_throughput_pct=92.0, sms=None))
     assert (found.bound, [one.key for one in found.missing]) == ("memory", ["sm_throughput_pct"])
 
 
 def test_the_total_of_the_sm_stands_for_compute_unless_it_is_the_pipe_of_loads():
-    assert verdict_of(launch(sm_throughput_pct=70.0, memory_throughput_pct=15.0), None).bound == "compute"
-    assert verdict_of(launch(sm_throughput_pct=76.5, memory_throughput_pct=76.5), None).bound == "memory"
-    assert verdict_of(launch(sm_throughput_pct=54.8, memory_throughput_pct=54.8), None).bound == "latency"
+    assert verdict_of(launch(sm_throughput_pct=70.0, memory_throughput_pct=15.0, sms=None)).bound == "compute"
+    assert verdict_of(launch(sm_throughput_pct=76.5, memory_throughput_pct=76.5, sms=None)).bound == "memory"
+    assert verdict_of(launch(sm_throughput_pct=72.9, memory_throughput_pct=72.4, sms=None)).bound == "memory"
+    assert verdict_of(launch(sm_throughput_pct=73.0, memory_throughput_pct=72.0, sms=None)).bound == "balanced"
+    assert verdict_of(launch(sm_throughput_pct=54.8, memory_throughput_pct=54.8, sms=None)).bound == "latency"
 
 
 def test_a_unit_that_is_neither_compute_nor_memory_is_not_forgotten():
@@ -213,7 +216,7 @@ def test_a_unit_that_is_neither_compute_nor_memory_is_not_forgotten():
 
 
 def test_a_report_with_the_launch_alone_tells_what_it_can():
-    found = verdict_of(launch(grid=(4, 1, 1), waves_per_sm=0.01), 22)
+    found = verdict_of(launch(grid=(4, 1, 1), sms=22, waves_per_sm=0.01))
     assert found.bound == "unknown"
     assert facts(found) == ["missing", "missing", "blocks", "waves"]
 
@@ -234,7 +237,7 @@ def test_the_grid_of_a_graph_or_of_an_export_without_one_is_no_evidence():
 
 def test_values_that_are_no_numbers_count_as_missing():
     odd = {"compute_throughput_pct": math.nan, "memory_throughput_pct": math.nan, "elapsed_to_active": math.inf}
-    found = verdict_of(launch(**odd), SMS)
+    found = verdict_of(launch(**odd))
     assert found.bound == "unknown"
     assert verdict(20.0, 30.0, elapsed_to_active=math.nan, waves_per_sm=math.nan).bound == "latency"
 
@@ -242,17 +245,8 @@ def test_values_that_are_no_numbers_count_as_missing():
 def test_no_cycles():
     # A launch without active cycles has no ratio of elapsed to active ones, and nothing waits.
     found = launch(stalls={}, grid=(1000, 1, 1), compute_throughput_pct=0.0, memory_throughput_pct=0.0)
-    verdict_ = verdict_of(found, SMS)
+    verdict_ = verdict_of(found)
     assert verdict_.bound == "latency"
     assert {one.key for one in verdict_.missing} == {
         "waves_per_sm", "elapsed_to_active", "achieved_occupancy_pct", "warp_cycles_per_instruction",
     }  # fmt: skip
-
-
-def test_the_sms_of_the_launch_come_before_those_of_the_gpu():
-    gpu = Device("NVIDIA H200", sm_count=132)
-    assert sm_count({"launch__sm_count": 16.0}.get, gpu) == 16
-    assert sm_count({"device__attribute_multiprocessor_count": 80.0}.get, None) == 80
-    assert sm_count({}.get, gpu) == 132
-    assert sm_count({}.get, Device("unknown")) is None
-    assert sm_count({}.get, None) is None

@@ -66,7 +66,8 @@ def test_show_as_markdown_tells_of_each_launch_what_the_terminal_does(store):
     assert text.startswith(f"**{RUN} · 1024³ · NVIDIA H200 · ncu 2025.3.1 · clocks not locked · 14 launches**\n\n| # |")
     assert text.count("\n### ") == 14
     part = text[text.index("### 2d · 1024³ FP32") :].splitlines()
-    assert part[2:5] == [
+    assert part[2].startswith("Bound by its launch: 64 blocks for 132 SMs; ")
+    assert part[4:7] == [
         "- duration: 198 µs · SM 19 % · memory 25 % · DRAM 1.3 %",
         "- waits: long scoreboard 31 % · dispatch 14 % · not selected 13 %",
         "- occupancy: 12.5 % of 12.5 % possible",

@@ -33,7 +33,8 @@ def test_the_whole_table_at_80_columns():
         "2d              198 µs    31 %  long scoreb. 31 %     5.65    1.67× ✗  ▲ 1.56×",
         "",
         "cublas-fp32    61.4 µs       –  long scoreb. 7.5 %    4.00    1.00× ✓        –",
-        "no room for: TFLOP/s, regs, occup., roof (widen the terminal, or --format csv)",
+        "no room for: TFLOP/s, bound, regs, occup., roof (widen the terminal, or --format",
+        "csv)",
         "Next: ncu-lab show 20261130T011207-ladder-4f2c9ab-91c3 --stage 2d",
         "      ncu-lab dashboard",
     ]
@@ -41,7 +42,7 @@ def test_the_whole_table_at_80_columns():
 
 def test_no_line_of_the_whole_ladder_is_wider_than_80():
     lines = printed(WHOLE)
-    assert len(lines) == 19
+    assert len(lines) == 20
     assert max(len(line) for line in lines) <= 80
 
 
@@ -50,6 +51,13 @@ def test_wide_terminals_get_every_column():
     assert lines[1].split("  ")[-1].strip() == "roof"
     assert not any(line.startswith("no room") for line in lines)
     assert [line.split("  ")[-1] for line in lines[2:6]] == ["L1 96 %", "L1 72 %", "L1 92 %", "L1 25 %"]
+
+
+def test_the_bound_stands_where_there_is_room():
+    lines = printed(SMALL, 110)
+    start = lines[1].index("bound")
+    bounds = [line[start:].split()[0] for line in lines[2:6]]
+    assert bounds == ["memory", "memory", "shared", "launch"]
 
 
 def test_times_of_two_sources_are_marked():
@@ -75,7 +83,7 @@ def test_a_stage_that_was_only_timed_has_no_counters():
     timed = ladder(rows=[row("2d", samples_ns=(5e3,) * 3, profiled=False)], references=[])
     cells = printed(timed, 120)[2].split()
     assert cells[:3] == ["2d", "5.00", "µs"]
-    assert cells.count("–") == 6  # waits, sectors, conflicts, registers, occupancy, roof
+    assert cells.count("–") == 7  # bound, waits, sectors, conflicts, registers, occupancy, roof
 
 
 def test_json_has_the_documented_shape():
@@ -84,13 +92,15 @@ def test_json_has_the_documented_shape():
     assert {"device", "problem", "stages"} <= set(document)
     stage = document["stages"][3]
     documented = {
-        "stage", "run", "median_ns", "gflops", "pct_of_reference", "reference", "metrics", "stalls",
+        "stage", "run", "median_ns", "gflops", "pct_of_reference", "reference", "metrics", "stalls", "verdict",
     }  # fmt: skip
     assert documented <= set(stage)
     assert stage["stage"] == "2d"
     assert stage["median_ns"] == 197_984.0
     assert stage["gflops"] == 2 * 1024**3 / 197_984.0
     assert stage["reference"] == "cublas-fp32"
+    assert stage["verdict"]["bound"] == "launch"
+    assert stage["verdict"]["because"] == ["64 blocks for 132 SMs", "no unit is above 25 % of its peak (L1)"]
     assert 0 < stage["pct_of_reference"] < 100
     assert stage["metrics"]["registers_per_thread"] == {
         "value": 130.0, "unit": "register/thread", "metric": "launch__registers_per_thread",
@@ -106,7 +116,7 @@ def test_csv_and_markdown_hold_the_same_rows():
     emit(rows, ladder_columns(), "markdown", stream)
     lines = stream.getvalue().splitlines()
     assert len(lines) == 2 + 5
-    assert lines[2].startswith("| naive | 4.42 ms | 0.485 | 1.4 % | lg throttle 91 % |")
+    assert lines[2].startswith("| naive | 4.42 ms | 0.485 | 1.4 % | memory | lg throttle 91 % |")
 
 
 def test_the_real_registry_fits():
