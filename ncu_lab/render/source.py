@@ -68,7 +68,7 @@ def print_source(found: HotSpots, terminal: Terminal, choice: CodeChoice) -> Non
     rows: list[Row] = []
     for number, spot in enumerate(shown):
         if by_file and (number == 0 or spot.file != shown[number - 1].file):
-            rows.append({CAPTION: _file_words(found, spot.file)})
+            rows.append({CAPTION: _file_words(found, spot.file, terminal.width)})
         text = found.text(spot)
         rows.append({**spot_row(found, spot), "text": text and text.expandtabs(TAB)[indent:]})
     note_dropped(terminal, terminal.table(rows, _columns(found, choice)))
@@ -184,11 +184,14 @@ def _by_instruction(found: HotSpots, choice: CodeChoice) -> bool:
     return choice.sass or not found.has_lines
 
 
-def _file_words(found: HotSpots, file: str | None) -> str:
+def _file_words(found: HotSpots, file: str | None, width: int) -> str:
+    """Name a file, the end of its name where it is too long, and its share of the samples."""
     lines = [spot for spot in found.lines if spot.file == file]
     share = sum(spot.samples or 0.0 for spot in lines) / found.samples if found.samples else None
     told = "" if share is None else f"   {numbers.share(share)} of samples"
-    return f"{file or NO_LINES}{told}"
+    name = file or NO_LINES
+    room = width - len(told)
+    return f"{name if len(name) <= room else '…' + name[1 - room :]}{told}"
 
 
 def _hidden_words(found: HotSpots, hidden: Sequence[Spot], choice: CodeChoice) -> str:
