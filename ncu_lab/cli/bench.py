@@ -44,6 +44,7 @@ def bench(
     is the smaller of the two. Results are not checked here: ncu-lab check does that.
     """
     from ncu_lab.cli.progress import progress_reporter
+    from ncu_lab.render.roofs import peak_documents, peak_words
     from ncu_lab.render.terminal import Terminal, emit
     from ncu_lab.workflows.benching import summarise, time_stages
 
@@ -57,9 +58,15 @@ def bench(
         Terminal(sys.stdout).line(
             f"{timed.device.name} · {problem.label} · medians of {samples} interleaved + {samples} alone"
         )
-    document = {"device": timed.device.name, "problem": {"m": problem.m, "n": problem.n, "k": problem.k}}
+    document = {
+        "device": timed.device.name,
+        "problem": {"m": problem.m, "n": problem.n, "k": problem.k},
+        "peaks": peak_documents(timed.peaks, ()),
+    }
     emit(rows, _columns(), format.value, sys.stdout, name="stages", document=document)
     if format is Format.TABLE:
+        if timed.peaks:
+            Terminal(sys.stdout).paragraph(f"measured peaks of this GPU: {peak_words(timed.peaks)}")
         Terminal(sys.stdout).line(as_called(f"\nNext: ncu-lab profile --stage {ids[-1]}"))
 
 

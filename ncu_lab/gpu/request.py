@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from ncu_lab.errors import InputError
 from ncu_lab.model import Expectation, Problem, Stage, StageBuild
 
-Mode = Literal["check", "bench", "profile", "probe"]
+Mode = Literal["check", "bench", "profile", "probe", "peaks"]
 
 NVTX_PREFIX = "ncu-lab/"
 """Profiled launches of a stage lie in the NVTX range ``ncu-lab/<stage id>``."""
@@ -45,7 +45,8 @@ class TargetRequest:
 
     Attributes:
         mode: ``check`` compares with the float64 oracle, ``bench`` times, ``profile`` launches each subject in its
-            bracket, ``probe`` launches one tiny kernel in a bracket (to find out whether counters can be read).
+            bracket, ``probe`` launches one tiny kernel in a bracket (to find out whether counters can be read),
+            ``peaks`` measures what the GPU reaches (its subjects: builds of ``peaks.SOURCES``).
         problem: What every subject computes (``Stage.shape`` of it).
         subjects: In the order they run.
         samples: Timed samples of each subject, interleaved and alone (bench).

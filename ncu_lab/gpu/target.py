@@ -21,6 +21,7 @@ from ncu_lab.gpu.devices import current_device
 from ncu_lab.gpu.inputs import encode, normal
 from ncu_lab.gpu.operands import Operands, place_input, place_result
 from ncu_lab.gpu.oracle import Oracle
+from ncu_lab.gpu.peaks import measure
 from ncu_lab.gpu.request import NVTX_PREFIX, Mode, Subject, TargetRequest, read, write_json
 from ncu_lab.gpu.runner import Runner
 from ncu_lab.gpu.telemetry import Telemetry
@@ -222,6 +223,7 @@ _MODES: dict[Mode, Callable[[TargetRequest, Device], dict[str, Any]]] = {
     "bench": _bench,
     "profile": _profile,
     "probe": _probe,
+    "peaks": measure,
 }
 
 

@@ -81,6 +81,15 @@ def roofline_document(chart: Roofline) -> Json:
     }
 
 
+def peak_words(measured: Sequence[MeasuredPeak]) -> str:
+    """Write the measured peaks that matter most: ``DRAM 4.21 TB/s · FP32 62.1 TFLOP/s``; empty without any."""
+    best = {level: max((one for one in measured if one.level == level), key=lambda one: one.per_second, default=None)
+            for level in ("dram", "fp32")}  # fmt: skip
+    rates = {"memory": numbers.byte_rate, "compute": numbers.flop_rate}
+    told = (f"{short_name(level)} {rates[one.kind](one.per_second)}" for level, one in best.items() if one)
+    return " · ".join(told)
+
+
 def peak_documents(measured: Sequence[MeasuredPeak], datasheet: Sequence[Roof]) -> Json:
     """Write peaks that were measured on the GPU beside those of its datasheet; either list may be empty."""
     return {

@@ -13,9 +13,10 @@ from ncu_lab.gpu.devices import current_device, peak_flop_per_s
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of
 from ncu_lab.gpu.supervisor import run_target
-from ncu_lab.model import Device, Notice, Problem, Reporter, Stage, TimingSample, silent
+from ncu_lab.model import Device, MeasuredPeak, Notice, Problem, Reporter, Stage, TimingSample, silent
 from ncu_lab.render.numbers import duration_spread, flop_rate, share
 from ncu_lab.workflows.building import build_stages
+from ncu_lab.workflows.measuring import measure_peaks
 
 TIMEOUT_S = 1800.0
 
@@ -30,6 +31,7 @@ class Bench:
         problem: What was asked for.
         device: Where.
         notices: What weakens the figures (a precision not proven).
+        peaks: What the GPU was measured to reach just before.
     """
 
     samples: tuple[TimingSample, ...]
@@ -37,6 +39,7 @@ class Bench:
     problem: Problem
     device: Device
     notices: tuple[Notice, ...] = ()
+    peaks: tuple[MeasuredPeak, ...] = ()
 
 
 def time_stages(
@@ -49,7 +52,8 @@ def time_stages(
 ) -> Bench:
     """Time stages, each interleaved with its reference and alone, and the references alone.
 
-    Builds the stages where the cache has none; adds the references of the stages.
+    Builds the stages where the cache has none; adds the references of the stages. What the GPU reaches at best is
+    measured first.
 
     Args:
         ids: Stage ids.
@@ -72,6 +76,7 @@ def time_stages(
     stages = [stage for stage in registry.values() if stage.id in asked]
     device = current_device()
     builds = build_stages([stage.id for stage in stages])
+    peaks, unmeasured = measure_peaks(report)
     request = TargetRequest("bench", problem, subjects_of(stages, builds, registry), samples=samples)
     taken: list[TimingSample] = []
 
@@ -87,7 +92,7 @@ def time_stages(
         if not proof["verified"]
     ]
     timings = {id: one for id, one in found.items() if one is not None}
-    return Bench(tuple(taken), timings, problem, device, tuple(notices))
+    return Bench(tuple(taken), timings, problem, device, (*notices, *unmeasured), peaks)
 
 
 def summarise(bench: Bench) -> list[dict[str, Any]]:

@@ -162,6 +162,7 @@ def profile_stages(request: ProfileRequest, store_dir: Path, report: Reporter = 
         draft.status = "partial"
         bench = time_stages(chosen, request.problem, request.samples, report=report)
         draft.timings = timings_table(bench.samples)
+        draft.peaks = bench.peaks
         draft.notices += bench.notices
         draft.status = "profile_failed"
         return _profile_and_store(request, draft, store, report)

@@ -25,6 +25,7 @@ from ncu_lab.model import (
     Device,
     Environment,
     GitState,
+    MeasuredPeak,
     Notice,
     ParsedReport,
     Problem,
@@ -60,6 +61,7 @@ class Draft:
         collection: What ncu was asked for.
         device: The GPU, when it was asked before the report said it.
         cuda: Version of the CUDA runtime in use, where known.
+        peaks: What the GPU was measured to reach.
         status: What the run is if it ends here.
         stored_as: Its id, once it is stored.
         sources: Text of every file of the kernels, by the names that the compiler gives them.
@@ -73,6 +75,7 @@ class Draft:
     name: str | None = None
     device: Device | None = None
     cuda: str | None = None
+    peaks: tuple[MeasuredPeak, ...] = ()
     status: Status = "profile_failed"
     stored_as: str | None = None
     builds: Sequence[StageBuild] = ()
@@ -138,6 +141,7 @@ class Draft:
             command=self.command,
             warnings=(*(parsed.notices if parsed else ()), *self.notices),
             session=redact(parsed.session) if parsed and parsed.session else None,
+            peaks=self.peaks,
         )
         return Run(
             meta=meta,
