@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from ncu_lab.model.roofline import MeasuredPeak
@@ -135,6 +136,15 @@ class RunMeta:
     session: Session | None = None
     peaks: tuple[MeasuredPeak, ...] = ()
     schema: int = SCHEMA
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When it was made, aware of its zone; None where ``created`` is no time."""
+        try:
+            moment = datetime.fromisoformat(self.created)
+        except ValueError:
+            return None
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
