@@ -23,6 +23,7 @@ Sort = Literal["source", "samples", "excess", "executed"]
 
 BAR_WIDTH = 6
 NAME_WIDTH = 16
+LEAST_CODE = 20
 TAB = 4
 MOST_LINES = 20
 LEAST_WEIGHT = 0.001
@@ -71,7 +72,7 @@ def print_source(found: HotSpots, terminal: Terminal, choice: CodeChoice) -> Non
             rows.append({CAPTION: _file_words(found, spot.file, terminal.width)})
         text = found.text(spot)
         rows.append({**spot_row(found, spot), "text": text and text.expandtabs(TAB)[indent:]})
-    note_dropped(terminal, terminal.table(rows, _columns(found, choice)))
+    note_dropped(terminal, terminal.table(rows, _columns(found, choice, width=terminal.width)))
     if hidden:
         terminal.paragraph(_hidden_words(found, hidden, choice), MUTED)
 
@@ -207,8 +208,16 @@ def _hidden_words(found: HotSpots, hidden: Sequence[Spot], choice: CodeChoice) -
     return f"… and {len(hidden)} more {what}{'' if len(hidden) == 1 else 's'}{told}; all: --lines 0"
 
 
-def _columns(found: HotSpots, choice: CodeChoice, *, places: bool = False) -> list[Column]:
-    """Return the columns that have anything to tell; ``places`` names the file of each line."""
+def _columns(found: HotSpots, choice: CodeChoice, *, width: int = 0, places: bool = False) -> list[Column]:
+    """Return the columns that have anything to tell.
+
+    Args:
+        found: The code.
+        choice: What of it to show.
+        width: Of the terminal; half of it is for the code before columns of lesser interest get any.
+        places: Whether to name the file of each line.
+    """
+    least = max(LEAST_CODE, width // 2 - LEAST_CODE)
     sass = _by_instruction(found, choice)
     by_name = sass or places or choice.sort != "source"
     place = Column("line", "line", _short_place if by_name else None, priority=5 if sass else 0)
@@ -218,7 +227,7 @@ def _columns(found: HotSpots, choice: CodeChoice, *, places: bool = False) -> li
         *([Column("offset", "offset", lambda row: f"{row['offset']:04x}")] if sass else []),
         *([] if sass and not found.has_lines else [place]),
         Column("share", "samples", lambda row: _bar(row["share"], most), align="left"),
-        Column("stalls", "waits mostly", lambda row: _wait(row, 0), align="left", priority=2, least=12),
+        Column("stalls", "waits mostly", lambda row: _wait(row, 0), align="left", priority=2, least=15),
         *(
             [Column("stalls", "then", lambda row: _wait(row, 1), align="left", priority=7)]
             if _some_wait_twice(spots)
@@ -230,9 +239,9 @@ def _columns(found: HotSpots, choice: CodeChoice, *, places: bool = False) -> li
         _over("shared_wavefronts_over_ideal", "wave÷"),
         Column("local_sectors", "local", lambda row: numbers.count(row["local_sectors"]), priority=4),
         Column("live_registers", "regs", lambda row: numbers.count(row["live_registers"]), priority=4),
-        Column("sass", "SASS", _code("sass"), align="left", least=20)
+        Column("sass", "SASS", _code("sass"), align="left", least=least)
         if sass
-        else Column("text", "source", _code("text"), align="left", least=20),
+        else Column("text", "source", _code("text"), align="left", least=least),
     ]
     absent = {
         "share": found.samples is None,
