@@ -280,3 +280,33 @@ def test_sampled_stalls_have_the_names_of_counted_ones():
     )
     assert samples == {"selected": 1.0, "gmma": 3.0, "no_instruction": 2.0}
     assert list(samples) == ["selected", "gmma", "no_instruction"]
+
+
+def test_compute_is_the_busiest_pipe_but_not_that_of_loads(exported, readings):
+    # coalesced: the SM's total is its pipe of loads and stores, while it issues in 41.9 % of all cycles
+    pipe = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed"
+    assert readings[COALESCED]["sm_throughput_pct"].value == pytest.approx(exported[COALESCED][pipe])
+    issue = exported[COALESCED]["sm__issue_active.avg.pct_of_peak_sustained_elapsed"]
+    assert readings[COALESCED]["issue_slots_pct"].value == issue
+    assert readings[COALESCED]["compute_throughput_pct"].value == issue < 45 < 70 < exported[COALESCED][pipe]
+    # cuBLAS in TF32: the tensor pipe
+    tensor = exported[TF32]["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"]
+    assert readings[TF32]["compute_throughput_pct"].value == tensor == readings[TF32]["tensor_pipe_pct"].value
+
+
+def test_compute_of_gpus_with_fewer_pipes_and_of_exports_with_the_total_alone():
+    elapsed = "avg.pct_of_peak_sustained_elapsed"
+    turing = {
+        f"sm__issue_active.{elapsed}": 25.0, f"sm__pipe_alu_cycles_active.{elapsed}": 61.0,
+        f"sm__pipe_fma_cycles_active.{elapsed}": 22.0, f"sm__pipe_fp64_cycles_active.{elapsed}": 0.0,
+        f"sm__pipe_tensor_cycles_active.{elapsed}": 0.0, f"sm__inst_executed_pipe_xu.{elapsed}": 3.0,
+    }  # fmt: skip
+    assert metrics.read("compute_throughput_pct", turing.get).value == 61.0
+    assert metrics.read("compute_throughput_pct", {f"sm__instruction_throughput.{elapsed}": 1.1}.get).value == 1.1
+    assert metrics.read("compute_throughput_pct", {f"sm__throughput.{elapsed}": 76.0}.get).value is None
+
+
+def test_a_percentage_of_active_cycles_says_so():
+    name = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+    assert metrics.read("l1_throughput_pct", {name: 93.0}.get).of_active_cycles
+    assert not metrics.read("l1_throughput_pct", {name.replace("active", "elapsed"): 93.0}.get).of_active_cycles

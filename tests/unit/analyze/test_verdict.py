@@ -3,7 +3,9 @@
 import math
 
 import pytest
+from golden_runs import golden_run
 
+from ncu_lab.analyze.summary import summarize
 from ncu_lab.analyze.verdict import verdict_of
 from ncu_lab.metrics import METRICS, Reading
 from ncu_lab.model import LaunchSummary
@@ -250,3 +252,9 @@ def test_no_cycles():
     assert {one.key for one in verdict_.missing} == {
         "waves_per_sm", "elapsed_to_active", "achieved_occupancy_pct", "warp_cycles_per_instruction",
     }  # fmt: skip
+
+
+def test_the_sms_of_the_launch_come_before_those_of_the_gpu():
+    part = {"kernel": "part", "metrics": {"launch__sm_count": 16.0, "gpu__time_duration.sum": 1.0}}
+    silent = {"kernel": "silent", "metrics": {"gpu__time_duration.sum": 1.0}}
+    assert [one.sm_count for one in summarize(golden_run(["2d"], extra=[part, silent]))] == [132, 16, 132]
