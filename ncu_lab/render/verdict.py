@@ -87,6 +87,8 @@ def _far(one: Evidence, verdict: Verdict) -> str:
     unit, pct = _UNITS[one.key], numbers.percent(one.value)
     if any(other.fact == "busy" for other in verdict.because):
         return f"{unit} at {pct}"
+    if verdict.bound == "unknown":  # the other side may be above
+        return f"{unit} at {pct} of its peak"
     return f"no unit is above {pct} of its peak ({unit.removeprefix('the ')})"
 
 

@@ -73,6 +73,12 @@ NO_MEMORY = Evidence("missing", "memory_throughput_pct", None, "%", subject="Spe
             "What bounds it is unknown: not collected: how busy compute was and how busy memory was "
             "(--section SpeedOfLight); 4 096 blocks for 36 SMs.",
         ),
+        (
+            "unknown",
+            [NO_COMPUTE, NEAREST],
+            "What bounds it is unknown: not collected: how busy compute was (--section SpeedOfLight); L2 at 41 % of "
+            "its peak.",
+        ),
     ],
 )
 def test_words(bound, because, words):
