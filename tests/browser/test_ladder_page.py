@@ -20,6 +20,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from ncu_lab.metrics import stall_cycles
 from ncu_lab.model import Problem
 from ncu_lab.render.palette import DARK, LIGHT
+from ncu_lab.resources import data_dir
 from ncu_lab.store import Store
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -201,6 +202,31 @@ def test_levels_switch_the_roofline_and_back_returns(wide: Chrome, address: str)
     wide.back()
     wait(wide, f"!({_PLOT % 'roofline'}).layout.xaxis.title.text.includes('DRAM')")
     assert query(wide) == {}
+
+
+def test_families_and_other_ladders_switch_the_roofline(wide: Chrome, serving: Serving) -> None:
+    with serving(data_dir("examples")) as address:
+        open_page(wide, f"{address}?problem=4096")
+        plot = _PLOT % "roofline"
+        choose(wide, "family", "tensor")
+        wait(wide, f"({plot}).layout.annotations.some(a => a.text.includes('FP16, BF16 tensor'))")
+        stages = trace(wide, "roofline", "stages")
+        assert set(stages["stages"]) == {"wmma", "cublas-tf32", "cublas-fp16", "cublas-bf16"}
+        assert at(stages, "wmma") == pytest.approx(0.939, rel=1e-2)
+        assert "FP32" in text(wide, "roofline-foot")
+        choose(wide, "beside", "1024@NVIDIA H200")
+        wait(wide, f"({plot}).data.some(t => t.name === '1024³ on NVIDIA H200')")
+        choose(wide, "level", "shared")
+        wait(wide, f"({plot}).layout.xaxis.title.text.includes('Shared only')")
+        # Neither wmma nor the link of this view loses anything: wmma has no shared memory.
+        assert set(trace(wide, "roofline", "stages")["stages"]) == {"cublas-tf32", "cublas-fp16", "cublas-bf16"}
+        shown = {"family": ["tensor"], "level": ["shared"], "beside": ["1024@NVIDIA H200"]}
+        assert query(wide).items() >= shown.items()
+        open_page(wide, wide.current_url)
+        wait(wide, f"({plot}).data.some(t => t.name === '1024³ on NVIDIA H200')")
+        choose(wide, "family", "fp32")
+        wait(wide, f"({plot}).layout.annotations.some(a => a.text.startsWith('FP32'))")
+        assert "smem" in trace(wide, "roofline", "stages")["stages"]
 
 
 def test_a_click_selects_the_stage_in_every_figure_and_escape_clears(wide: Chrome, address: str) -> None:

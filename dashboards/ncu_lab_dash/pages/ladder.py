@@ -297,7 +297,7 @@ def draw_matrix(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
 
 def draw_roofline(ladder: Ladder, view: View, screen: Screen, other: Ladder | None = None) -> go.Figure:
     """Draw the roofline of the chosen level and launches, over it that of another ladder if one is chosen."""
-    chart = other.roofline(view.family) if other else None
+    chart = other.roofline(view.family) if other and other is not ladder else None
     named = [replace(chart, label=roofline.name_of(other))] if other and chart else []
     theme, width = theme_of(view.theme, screen), column_width(screen)
     return roofline.roofline(ladder, theme, width, view.level, view.family, selected=view.stage, beside=named)

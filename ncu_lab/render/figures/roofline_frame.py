@@ -169,7 +169,7 @@ def draw_roofs(canvas: Canvas, panel: Panel, frame: Frame, chart: Roofline, memo
         taken.append(_flat_label(canvas, frame, memory, flat.per_second, text, taken))
     drawn = {level for flat in found for level in flat.levels}
     for peak in chart.measured:
-        if peak.kind == "compute" and peak.level not in drawn:
+        if peak.kind == "compute" and peak.level not in drawn and frame.y_px(peak.per_second) < frame.height:
             _dashed(canvas, panel, frame, memory, peak)
             text = f"{peak.label}, measured {numbers.significant(peak.per_second / _TERA)}"
             taken.append(_flat_label(canvas, frame, memory, peak.per_second, text, taken))

@@ -7,7 +7,7 @@ from ncu_lab.errors import InputError
 from ncu_lab.model import Device, Problem
 from ncu_lab.store import Store
 from ncu_lab.workflows import climbing
-from ncu_lab_dash.data import LadderData, problem_key
+from ncu_lab_dash.data import LadderData, ladder_key, problem_key
 
 NEWER = {"run_id": "20261130T021207-ladder-4f2c9ab-91c4", "created": "2026-11-30T02:12:07+00:00"}
 
@@ -48,6 +48,15 @@ def test_problems_and_devices_are_offered_smallest_problem_first(store):
     assert overview.devices == ("NVIDIA A100", "NVIDIA H200")
     assert (overview.newest_problem, overview.newest_device) == ("512x256x64", "NVIDIA A100")
     assert overview.others == 0
+    assert overview.ladders == (("512x256x64", "NVIDIA A100"), ("1024", "NVIDIA H200"))
+
+
+def test_a_ladder_is_found_by_its_key(store):
+    data = LadderData(store)
+    found = data.find_beside(ladder_key("1024", "NVIDIA H200"))
+    assert found is data.ladder("1024", "NVIDIA H200")
+    for key in ("none", "", "1024", "2048@NVIDIA H200", "1024@NVIDIA A100", "@"):
+        assert data.find_beside(key) is None
 
 
 def test_runs_that_no_ladder_shows_are_counted(store):

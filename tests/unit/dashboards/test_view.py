@@ -24,6 +24,7 @@ DEFAULT = {
         View(problem="4096", device="NVIDIA H200", stage="2d", level="l2", theme="dark"),
         View(sort="duration", scale="cycles", panel="conflicts", theme="light"),
         View(problem="35x79x19a2b1", stage="double-buffered"),
+        View(level="shared", family="tensor", beside="1024@NVIDIA H200"),
     ],
 )
 def test_an_address_restores_the_view_it_was_made_of(view):
