@@ -8,11 +8,7 @@
 #include <stdint.h>
 
 #include "common.cuh"
-
-/// The 32-bit address that PTX wants for shared memory.
-__device__ __forceinline__ uint32_t shared_address(const void* p) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
-}
+#include "shared_address.cuh"
 
 /// Of lane 0: the compiler then knows that the value is the same in the whole warp, and may keep it in a uniform register.
 __device__ __forceinline__ int uniform(int value) { return __shfl_sync(0xFFFFFFFF, value, 0); }

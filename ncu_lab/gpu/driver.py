@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping
 from ctypes import addressof, byref, c_byte, c_char_p, c_float, c_int, c_uint, c_uint32, c_uint64, c_void_p
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from ncu_lab.errors import ProgramError
 from ncu_lab.gpu.kernel_launch import Address, Argument, Float, Int, KernelLaunch, Scratch, TensorMap
 from ncu_lab.model import Dtype
 
-_MAX_DYNAMIC_SHARED_BYTES = 8  # CUfunction_attribute
+_BINARY_VERSION, _MAX_DYNAMIC_SHARED_BYTES = 6, 8  # CUfunction_attribute
 _CLUSTER_DIMENSION, _EARLY_START = 4, 6  # CUlaunchAttributeID; 6 is programmatic stream serialization
+_FIRST_EARLY_START = 90  # compute capability: CUDA C++ Programming Guide, programmatic dependent launch
 _MAP_TYPES: Mapping[Dtype, int] = {"fp16": 6, "fp32": 7, "tf32": 7, "bf16": 9}  # CUtensorMapDataType
 _SWIZZLES: Mapping[int, int] = {0: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle
 _L2_PROMOTION_256B = 3
@@ -128,12 +130,21 @@ def prepare(
         driver("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED_BYTES, launch.shared_bytes)
     values = [_value(driver, argument, workspace) for argument in launch.arguments]
     pointers = (c_void_p * len(values))(*(addressof(value) for value in values))
+    if launch.early and _binary_version(driver, function) < _FIRST_EARLY_START:
+        launch = replace(launch, early=False)
     config = config_of(launch, stream)
 
     def enqueue(_kept_alive: object = values) -> None:
         driver("cuLaunchKernelEx", byref(config), function, pointers, None)
 
     return enqueue
+
+
+def _binary_version(driver: Driver, function: c_void_p) -> int:
+    """Return the compute capability that a kernel was compiled for, as 10 * major + minor."""
+    version = c_int()
+    driver("cuFuncGetAttribute", byref(version), _BINARY_VERSION, function)
+    return version.value
 
 
 def _value(driver: Driver, argument: Argument, workspace: int) -> Any:

@@ -90,7 +90,7 @@ class KernelLaunch:
         cluster: Blocks of a cluster along x.
         shared_bytes: Dynamic shared memory of a block.
         early: Whether it may start before the kernel ahead of it has ended, once all that kernel's blocks allow it
-            (programmatic stream serialization); it then waits inside.
+            (programmatic stream serialization); it then waits inside. GPUs older than sm_90 start it in turn.
     """
 
     entry: str

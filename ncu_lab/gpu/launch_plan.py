@@ -41,8 +41,9 @@ class LaunchPlan:
 PLANS: Mapping[str, Callable[[Stage, Problem, Layout, int], plans.Kernels]] = {
     "transposed": plans.transposed,
     "clustered": plans.clustered,
+    "split": plans.split,
 }
-"""Ways to launch a fast path, by the name in ``plan``; a stage that names none launches one kernel, a block a tile."""
+"""Ways to launch a stage, by the name in ``plan``; one that names none launches one kernel, a block a tile."""
 
 
 def plan(stage: Stage, problem: Problem, layout: Layout, *, sm_count: int, fallback: Stage | None = None) -> LaunchPlan:
@@ -62,12 +63,11 @@ def plan(stage: Stage, problem: Problem, layout: Layout, *, sm_count: int, fallb
     reason = _misfit(stage, problem, layout)
     if reason and not stage.is_complete:
         raise UsageError(f"stage {stage.id} cannot compute {problem.label}: {reason}, and it has no guarded path")
-    if reason or not stage.plan:
-        server = fallback if reason and fallback is not None else stage
-        kernels = (_one_block_a_tile(server, problem, layout),)
-        workspace_bytes = 0
+    server = fallback if reason and fallback is not None else stage
+    if server.plan:
+        kernels, workspace_bytes = PLANS[server.plan](server, problem, layout, sm_count)
     else:
-        kernels, workspace_bytes = PLANS[stage.plan](stage, problem, layout, sm_count)
+        kernels, workspace_bytes = (_one_block_a_tile(server, problem, layout),), 0
     for kernel in kernels:
         _refuse_large_grid(stage, problem, kernel)
     return LaunchPlan("guarded" if reason else "fast", kernels, workspace_bytes, reason)

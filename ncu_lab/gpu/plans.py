@@ -18,6 +18,16 @@ TRANSPOSE_PIECE = (128, 32)
 TRANSPOSE_BLOCK = (256, 1, 1)
 TRANSPOSE_BLOCKS_PER_SM = 8
 
+SPLIT_BLOCKS_PER_SM = 2
+"""Blocks of ``sgemm_splitk`` that run on one multiprocessor at a time: what its launch bounds ask for."""
+
+LEAST_SLICE = 4
+"""Steps of BK that a slice of K takes at least: fewer, and its sums cost more to write and add up than it saves."""
+
+REDUCE_THREADS = 256
+REDUCE_DEPTH, REDUCE_MOST_ROWS = 8, 16
+"""Slices that a thread of ``reduce_slices`` has under way at once, and threads that share one place of C at most."""
+
 
 def transposed(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kernels:
     """A is transposed into the workspace, then a persistent kernel multiplies; the last, partial wave is split over K.
@@ -92,3 +102,50 @@ def clustered(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> 
         shared_bytes=stage.shared_bytes,
     )
     return (multiply,), 0
+
+
+def split(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kernels:
+    """K in slices, as many as blocks that run at once allow, each a block for every tile; a second kernel adds them up.
+
+    With one slice the first kernel stores C itself.
+    """
+    m, n, k = problem.m, problem.n, problem.k
+    bm, bn, bk = (stage.tile[name] for name in ("BM", "BN", "BK"))
+    tiles_m, tiles_n, steps = -(-m // bm), -(-n // bn), -(-k // bk)
+    tiles = tiles_m * tiles_n
+    most = max(1, min(SPLIT_BLOCKS_PER_SM * sm_count // tiles, steps // LEAST_SLICE))
+    slice_steps = max(1, -(-steps // most))
+    slices = max(1, -(-steps // slice_steps))
+
+    workspace = Workspace()
+    partial = Pointer(workspace.take(slices * tiles * bm * bn * C_BYTES if slices > 1 else 0))
+    multiply = KernelLaunch(
+        stage.entry,
+        (tiles_n, tiles_m, slices),
+        stage.block,
+        (
+            *(Int(m), Int(n), Int(k), Float(problem.alpha)),
+            *(Pointer(layout.a), Int(layout.lda), Pointer(layout.b), Int(layout.ldb)),
+            *(Float(problem.beta), Pointer(layout.c), Int(layout.ldc), Int(slice_steps * bk), partial),
+        ),
+        shared_bytes=stage.shared_bytes,
+    )
+    if slices == 1:
+        return (multiply,), 0
+    quads = tiles * bm * bn // 4
+    rows = 1
+    while slices > rows * REDUCE_DEPTH and rows < REDUCE_MOST_ROWS:
+        rows *= 2
+    columns = REDUCE_THREADS // rows
+    add_up = KernelLaunch(
+        "reduce_slices",
+        (-(-quads // columns), 1, 1),
+        (columns, rows, 1),
+        (
+            *(Int(m), Int(n), Float(problem.beta), Pointer(layout.c), Int(layout.ldc)),
+            *(Int(slices), Int(tiles_n), Int(quads), partial),
+        ),
+        role="auxiliary",
+        early=True,
+    )
+    return (multiply, add_up), workspace.bytes

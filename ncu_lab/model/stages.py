@@ -80,7 +80,7 @@ class Stage:
         aligned: Which of A, B and C must be aligned so.
         has_guarded: Whether a second, guarded cubin of its own serves what the fast path cannot.
         fallback: The stage whose guarded cubin serves it instead; None for no such.
-        plan: How the fast path is launched where it takes more than one kernel with a block a tile: a name known to
+        plan: How it is launched where it takes more than one kernel with a block a tile: a name known to
             ``ncu_lab.gpu.launch_plan``.
         auxiliary: Entries of the kernels that the plan launches beside ``entry``, which is the main one.
         shared_bytes: Dynamic shared memory of a block of the main kernel.

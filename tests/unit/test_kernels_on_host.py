@@ -24,7 +24,9 @@ KERNELS = data_dir("kernels")
 STAGES = {
     stage["id"]: stage
     for stage in tomllib.loads((KERNELS / "stages.toml").read_text())["stage"]
-    if "file" in stage and stage.get("min_cc", 75) < 90  # TMA and wgmma have no stand-in
+    if "file" in stage
+    and stage.get("min_cc", 75) < 90  # TMA and wgmma have no stand-in
+    and stage["id"] != "mma-sync"  # ldmatrix and mma.sync have none
 }
 VARIANTS = [(s, v) for s in STAGES for v in (("fast", "guarded") if STAGES[s].get("has_guarded") else ("fast",))]
 
@@ -45,6 +47,8 @@ def build(stage: Mapping[str, Any], variant: str, program: Path) -> Path:
         "BLOCK_X": stage["block"][0],
         "BLOCK_Y": stage["block"][1],
         "GUARDED": int(variant == "guarded"),
+        "SPLIT": int(stage.get("plan") == "split"),
+        **({"SHARED_BYTES": stage["shared_bytes"]} if "shared_bytes" in stage else {}),
         **stage["tile"],
     }
     checks = ["-fsanitize=undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Wno-unknown-pragmas"]

@@ -16,13 +16,17 @@ from ncu_lab.gpu.kernel_launch import Float, Int, KernelLaunch, Pointer, Scratch
 class Recorder:
     """Takes the driver's place."""
 
-    def __init__(self) -> None:
+    def __init__(self, compiled_for: int = 90) -> None:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        self._compiled_for = compiled_for
 
     def __call__(self, name: str, *arguments: Any) -> None:
         self.calls.append((name, arguments))
         if name == "cuTensorMapEncodeTiled":
             ctypes.memset(arguments[0].value, 0xAB, 128)
+        if name == "cuFuncGetAttribute":
+            assert arguments[1] == 6  # CU_FUNC_ATTRIBUTE_BINARY_VERSION
+            ctypes.cast(arguments[0], ctypes.POINTER(ctypes.c_int))[0] = self._compiled_for
 
     @property
     def as_driver(self) -> Driver:
@@ -75,6 +79,14 @@ def test_dynamic_shared_memory_is_asked_for_once() -> None:
     call()
     assert [name for name, _ in driver.calls] == ["cuFuncSetAttribute", "cuLaunchKernelEx"]
     assert driver.calls[0][1][1:] == (8, 107904)
+
+
+@pytest.mark.parametrize(("compiled_for", "attributes"), [(80, 0), (89, 0), (90, 1), (120, 1)])
+def test_only_code_for_hopper_and_later_starts_early(compiled_for: int, attributes: int) -> None:
+    driver = Recorder(compiled_for)
+    prepare(driver.as_driver, c_void_p(1), kernel(early=True), 0, 0)()
+    config = driver.calls[-1][1][0]._obj
+    assert config.attribute_count == attributes
 
 
 def test_a_tensor_map_is_encoded_as_asked_and_lies_aligned() -> None:

@@ -1,4 +1,4 @@
-"""Grids, workspaces and tensor maps of the summits; every figure here is worked out by hand for an H200 of 132 SMs."""
+"""Grids, workspaces and tensor maps of planned launches; every figure is worked out by hand for an H200 of 132 SMs."""
 
 from __future__ import annotations
 
@@ -94,6 +94,68 @@ def test_tensor_core_maps() -> None:
         *(Pointer(0x3000), Int(300), Int(512), Int(64), Int(516), Float(2.0), Float(0.5)),
     )
     assert maps(planned("wgmma-fp16", Problem(300, 512, 64)).kernels[0])[0].dtype == "fp16"
+
+
+@pytest.mark.parametrize(
+    ("problem", "slices", "slice_k", "rows"),
+    [
+        # 264 blocks run at once. 8 x 8 tiles: four slices of 16 / 4 = 4 steps of 32.
+        (Problem(512, 512, 512), 4, 128, 1),
+        # One tile: 264 slices would fit, but each takes 4 of 512 steps; 128 of them, 8 by each of 16 threads.
+        (Problem(64, 64, 16384), 128, 128, 16),
+        # 64 tiles of 128 steps each: 264 / 64 = 4 slices of 32 steps.
+        (Problem(64, 4096, 4096), 4, 1024, 1),
+        # 9 x 9 = 81 tiles, 3 fit; 35 steps in slices of 12, 12 and 11. The guarded path is cut alike.
+        (Problem(513, 513, 1100), 3, 384, 1),
+        # 16 tiles of 9 slices of 4 steps: two threads add up 5 and 4.
+        (Problem(256, 256, 1152), 9, 128, 2),
+    ],
+)
+def test_split_k_fills_the_gpu_once(problem: Problem, slices: int, slice_k: int, rows: int) -> None:
+    how = planned("splitk", problem)
+    multiply, add_up = how.kernels
+    tiles_m, tiles_n = -(-problem.m // 64), -(-problem.n // 64)
+    quads = tiles_m * tiles_n * 1024
+    assert (multiply.grid, multiply.block, multiply.role) == ((tiles_n, tiles_m, slices), (256, 1, 1), "main")
+    assert multiply.arguments[-2:] == (Int(slice_k), Pointer(Scratch(0)))
+    assert (add_up.entry, add_up.role, add_up.early) == ("reduce_slices", "auxiliary", True)
+    assert (add_up.grid, add_up.block) == ((quads * rows // 256, 1, 1), (256 // rows, rows, 1))
+    assert add_up.arguments == (
+        *(Int(problem.m), Int(problem.n), Float(0.0), Pointer(0x3000), Int(problem.n)),
+        *(Int(slices), Int(tiles_n), Int(quads), Pointer(Scratch(0))),
+    )
+    assert how.workspace_bytes == slices * tiles_m * tiles_n * 64 * 64 * 4
+
+
+@pytest.mark.parametrize("problem", [Problem(1024, 1024, 1024), Problem(64, 64, 128), Problem(65, 33, 0)])
+def test_one_slice_needs_no_second_kernel(problem: Problem) -> None:
+    # 16 x 16 tiles fill 264 places; 128 is one slice of four steps; and of nothing there are no slices.
+    how = planned("splitk", problem)
+    [multiply] = how.kernels
+    assert (multiply.grid[2], how.workspace_bytes) == (1, 0)
+
+
+def test_the_guarded_path_of_a_plan_is_its_own() -> None:
+    how = planned("splitk", Problem(65, 64, 512))
+    assert (how.variant, how.reason) == ("guarded", "m = 65 is no multiple of 64")
+    assert [kernel.entry for kernel in how.kernels] == ["sgemm_splitk", "reduce_slices"]
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, 20000), st.integers(1, 200))
+def test_slices_cover_k_and_none_is_empty(m: int, n: int, k: int, sm_count: int) -> None:
+    stage = STAGES["splitk"]
+    how = plan(stage, Problem(m, n, k), Layout(max(1, k), n, n), sm_count=sm_count)
+    multiply = how.kernels[0]
+    tiles, slices = multiply.grid[0] * multiply.grid[1], multiply.grid[2]
+    slice_k = multiply.arguments[-2]
+    assert isinstance(slice_k, Int)
+    assert slice_k.value % stage.tile["BK"] == 0
+    assert slices * slice_k.value >= k
+    assert (slices - 1) * slice_k.value < max(k, 1)
+    assert slices == 1 or tiles * slices <= 2 * sm_count
+    for kernel in how.kernels[1:]:
+        assert kernel.grid[0] * kernel.block[0] >= tiles * 1024
+        assert kernel.block[0] * kernel.block[1] == 256
 
 
 @pytest.mark.parametrize(

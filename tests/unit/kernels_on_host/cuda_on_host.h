@@ -4,6 +4,7 @@
 // barrier stands between: a missing one gives wrong results, one that not all threads reach gives an error.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #define __global__
@@ -12,13 +13,18 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// All shared memory lies in one section, so that every block can start with it poisoned.
-#define __shared__ static __attribute__((section("cuda_shared")))
+// All shared memory, static and dynamic, is the program's only thread-local memory, so that every block can start with it
+// poisoned. (At block scope thread_local implies static, and agrees with extern.)
+#define __shared__ thread_local
 
 #define __syncthreads() host::wait(host::Barrier::block, __LINE__)
 #define __syncwarp() host::wait(host::Barrier::warp, __LINE__)
 #define threadIdx host::thread_index
 #define blockIdx host::block_index
+#define blockDim host::block_dim
+#define gridDim host::grid_dim
+
+using std::min;
 
 struct Index {
   unsigned x, y, z;
@@ -36,6 +42,8 @@ enum class Barrier { none, warp, block };
 
 extern Index thread_index;
 extern Index block_index;
+extern Index block_dim;
+extern Index grid_dim;
 
 /// Let the other threads run until all of the warp or block are here; `line` says which barrier this is. Does nothing
 /// where it is the one to leave out.

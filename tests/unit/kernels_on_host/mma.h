@@ -1,5 +1,5 @@
-// The WMMA that kernels use. Every lane holds the whole 16 x 16 fragment and computes all of it, but reads memory at
-// the moment the lane arrives and writes only its own share: WMMA orders no memory between lanes, so neither does this.
+// The WMMA that kernels use. Every lane holds whole 16 x 16 fragments, but computes and writes only its own eight
+// elements, and reads memory at the moment it arrives: WMMA orders no memory between lanes, so neither does this.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +54,13 @@ void fill_fragment(Fragment& fragment, float value) {
 template <typename C, typename A, typename B>
 void mma_sync(C& d, const A& a, const B& b, const C& c) {
   host::note_warp_operation(2);
-  C result = c;
-  for (int i = 0; i < 16; ++i) {
+  for (int own = host::lane() * 8; own < static_cast<int>(host::lane() + 1) * 8; ++own) {
+    float sum = c.x[own];
     for (int p = 0; p < 16; ++p) {
-      for (int j = 0; j < 16; ++j) {
-        result.x[i * 16 + j] += static_cast<float>(a.x[i * 16 + p]) * static_cast<float>(b.x[p * 16 + j]);
-      }
+      sum += static_cast<float>(a.x[own / 16 * 16 + p]) * static_cast<float>(b.x[p * 16 + own % 16]);
     }
+    d.x[own] = sum;
   }
-  d = result;
 }
 
 }  // namespace nvcuda::wmma

@@ -1,15 +1,17 @@
 // Runs one kernel on the CPU and compares it with a float64 reference.
 //
 // Compiled with -DKERNEL="file.cu" -DENTRY=function -DELEMENT=type -DAAT=0|1 -DBLOCK_X= -DBLOCK_Y= -DROWS_FIRST=0|1
-// and the kernel's own macros. Arguments: the line of a barrier to leave out (0: none), then groups of nine,
+// -DSPLIT=0|1 (plan "split": a second kernel adds up slices of K) and the kernel's own macros. Arguments: the line of a barrier to leave out (0: none), then groups of nine,
 // `m n k pad shift alpha beta late reverse`: `pad` elements after each row, bases `shift` elements off, copies as late
 // as allowed, threads in reverse order. Prints what is wrong with each group. What surrounds the matrices is unmapped
 // or NaN and must stay so. All values are small multiples of 1/8 whose sums are exact in FP32: results must be equal.
 
+#include <link.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,9 +20,9 @@
 
 #include KERNEL
 
-// Bounds of the section that holds all shared memory, made by the linker; absent where a kernel has none.
-extern char __start_cuda_shared[] __attribute__((weak));
-extern char __stop_cuda_shared[] __attribute__((weak));
+#ifdef SHARED_BYTES
+alignas(1024) thread_local unsigned char raw[SHARED_BYTES];  // dynamic shared memory, by the name that kernels give it
+#endif
 
 namespace host {
 
@@ -45,6 +47,8 @@ struct Thread {
 
 Index thread_index;
 Index block_index;
+Index block_dim;
+Index grid_dim;
 static int left_out = 0;
 static bool late_copies = false;
 static Thread threads[THREADS_OF_BLOCK];
@@ -53,7 +57,7 @@ static ucontext_t scheduler;
 static void (*body)();
 
 [[noreturn]] static void fail(const char* what) {
-  printf("%s in block (%u, %u), thread %d, line %d\n", what, block_index.x, block_index.y,
+  printf("%s in block (%u, %u, %u), thread %d, line %d\n", what, block_index.x, block_index.y, block_index.z,
          static_cast<int>(running - threads), running->line);
   fflush(stdout);
   _exit(1);
@@ -123,7 +127,7 @@ static void advance(int first, int count, bool reverse) {
     if (running->done || running->at != Barrier::none) {
       continue;
     }
-    thread_index = {static_cast<unsigned>(id % BLOCK_X), static_cast<unsigned>(id / BLOCK_X), 0};
+    thread_index = {id % block_dim.x, id / block_dim.x, 0};
     swapcontext(&scheduler, &running->context);
   }
 }
@@ -141,12 +145,20 @@ static bool release(int first, int count, Barrier barrier) {
   return true;
 }
 
+/// Fill all shared memory with NaN: the program itself comes first, and has no other thread-local memory.
+static int poison_shared(dl_phdr_info* program, size_t, void*) {
+  for (int i = 0; i < program->dlpi_phnum; ++i) {
+    if (program->dlpi_phdr[i].p_type == PT_TLS && program->dlpi_tls_data != nullptr) {
+      memset(program->dlpi_tls_data, 0xff, program->dlpi_phdr[i].p_memsz);
+    }
+  }
+  return 1;
+}
+
 static void run_block(bool reverse) {
   static char* stacks = static_cast<char*>(mmap(nullptr, STACK_BYTES * THREADS_OF_BLOCK, PROT_READ | PROT_WRITE,
                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  if (__start_cuda_shared != nullptr) {
-    memset(__start_cuda_shared, 0xff, __stop_cuda_shared - __start_cuda_shared);  // NaN
-  }
+  dl_iterate_phdr(poison_shared, nullptr);
   for (int id = 0; id < THREADS_OF_BLOCK; ++id) {
     threads[id] = Thread();
     getcontext(&threads[id].context);
@@ -175,6 +187,20 @@ static void run_block(bool reverse) {
     }
     if (!moved) {
       fail("a barrier that not all threads reach");
+    }
+  }
+}
+
+/// Run all blocks of a kernel, one after another.
+static void launch(void (*kernel)(), Index grid, Index block, bool reverse) {
+  body = kernel;
+  grid_dim = grid;
+  block_dim = block;
+  for (block_index.z = 0; block_index.z < grid.z; ++block_index.z) {
+    for (block_index.y = 0; block_index.y < grid.y; ++block_index.y) {
+      for (block_index.x = 0; block_index.x < grid.x; ++block_index.x) {
+        run_block(reverse);
+      }
     }
   }
 }
@@ -239,10 +265,48 @@ static Case current;
 static Matrix<ELEMENT>*a_matrix, *b_matrix;
 static Matrix<float>* c_matrix;
 
+constexpr Index BLOCK{BLOCK_X, BLOCK_Y, 1};
+
+#if SPLIT
+static int slice_k;
+static float4* partial;
+
+static void call_kernel() {
+  ENTRY(current.m, current.n, current.k, current.alpha, a_matrix->data, a_matrix->ld, b_matrix->data, b_matrix->ld,
+        current.beta, c_matrix->data, c_matrix->ld, slice_k, &partial->x);
+}
+
+static int slices() { return std::max(1, ceil_div(current.k, slice_k)); }
+
+static void call_reduce() {
+  const int tiles_m = ceil_div(current.m, BM), tiles_n = ceil_div(current.n, BN);
+  reduce_slices(current.m, current.n, current.beta, c_matrix->data, c_matrix->ld, slices(), tiles_n,
+                tiles_m * tiles_n * BM * BN / 4, &partial->x);
+}
+
+/// One slice, or with late copies three (as far as K gives three), which blocks of two rows add up.
+static void launch_all(unsigned over_m, unsigned over_n) {
+  slice_k = std::max(1, ceil_div(ceil_div(current.k, BK), current.late ? 3 : 1)) * BK;
+  const size_t quads = static_cast<size_t>(over_m) * over_n * BM * BN / 4;
+  std::vector<float4> workspace(slices() * quads, {NAN, NAN, NAN, NAN});
+  partial = workspace.data();
+  host::launch(call_kernel, {over_n, over_m, static_cast<unsigned>(slices())}, BLOCK, current.reverse);
+  if (slices() > 1) {
+    constexpr unsigned width = REDUCE_THREADS / 2;
+    host::launch(call_reduce, {static_cast<unsigned>(quads / width), 1, 1}, {width, 2, 1}, current.reverse);
+  }
+}
+#else
 static void call_kernel() {
   ENTRY(current.m, current.n, current.k, current.alpha, a_matrix->data, a_matrix->ld, b_matrix->data, b_matrix->ld,
         current.beta, c_matrix->data, c_matrix->ld);
 }
+
+static void launch_all(unsigned over_m, unsigned over_n) {
+  const Index grid = ROWS_FIRST ? Index{over_m, over_n, 1} : Index{over_n, over_m, 1};
+  host::launch(call_kernel, grid, BLOCK, current.reverse);
+}
+#endif
 
 static bool run(const Case& it) {
   Matrix<ELEMENT> a(it.m, it.k, it.pad, it.shift, it.reverse);
@@ -270,15 +334,7 @@ static bool run(const Case& it) {
   b_matrix = AAT ? &a : &other;
   c_matrix = &c;
   host::late_copies = it.late;
-  host::body = call_kernel;
-  const unsigned over_m = (it.m + BM - 1) / BM;
-  const unsigned over_n = (it.n + BN - 1) / BN;
-  for (unsigned y = 0; y < (ROWS_FIRST ? over_n : over_m); ++y) {
-    for (unsigned x = 0; x < (ROWS_FIRST ? over_m : over_n); ++x) {
-      host::block_index = {x, y, 0};
-      host::run_block(it.reverse);
-    }
-  }
+  launch_all((it.m + BM - 1) / BM, (it.n + BN - 1) / BN);
 
   for (int i = 0; i < it.m; ++i) {
     for (int j = 0; j < it.n; ++j) {
