@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Lock
 
 from ncu_lab.errors import InputError, NcuLabError
-from ncu_lab.model import CORRUPT_RUN, Ladder, Notice, Problem, RunMeta
-from ncu_lab.workflows import climbing, reading
+from ncu_lab.model import CORRUPT_RUN, USABLE, Ladder, Notice, Problem, RunMeta
+from ncu_lab.workflows import climbing, indexing
 
 ReadLadder = Callable[..., Ladder]
 ListRuns = Callable[[Path], tuple[list[RunMeta], list[Notice]]]
@@ -69,7 +69,7 @@ class LadderData:
 
     store: Path
     read_ladder: ReadLadder = climbing.ladder
-    list_runs: ListRuns = reading.list_runs
+    list_runs: ListRuns = indexing.list_runs
     _lock: Lock = field(default_factory=Lock, repr=False)
     _version: str = ""
     _overview: Overview | None = None
@@ -162,7 +162,7 @@ def _find(overview: Overview, problem: str) -> Problem:
 
 
 def _overview(metas: Sequence[RunMeta], notices: Sequence[Notice]) -> Overview:
-    ladders = [meta for meta in metas if meta.stages and meta.problem and meta.status in climbing.USABLE]
+    ladders = [meta for meta in metas if meta.stages and meta.problem and meta.status in USABLE]
     problems = {problem_key(meta.problem): meta.problem for meta in ladders if meta.problem}
     devices = dict.fromkeys(meta.device.name for meta in ladders if meta.device)
     by_size = sorted(problems.items(), key=lambda item: (item[1].m * item[1].n * item[1].k, item[0]))

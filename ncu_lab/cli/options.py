@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -57,6 +58,25 @@ NOption = Annotated[
 KOption = Annotated[
     int | None, typer.Option("-k", metavar="N", help="Columns of A and rows of B; default --size.", show_default=False)
 ]
+
+
+_UNITS_H = {"h": 1.0, "d": 24.0, "w": 7 * 24.0}
+
+
+def moment_from(text: str) -> datetime:
+    """Return the time that ``--since`` means: a date or time (UTC unless it says), or so many hours, days, weeks ago.
+
+    Raises:
+        UsageError: When it is neither.
+    """
+    now = datetime.now(UTC)
+    try:
+        if text[-1:] in _UNITS_H:
+            return now - timedelta(hours=float(text[:-1]) * _UNITS_H[text[-1]])
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise UsageError(f'--since cannot be "{text}"', "Give a date (2026-11-30), or 12h, 7d or 4w.") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def refuse_below_one(size: int | None) -> None:

@@ -3,29 +3,128 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ncu_lab.advice import as_called
 from ncu_lab.cli.messages import complain, warn
-from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, store_to_read, store_words
+from ncu_lab.cli.options import (
+    ExampleOption,
+    Format,
+    FormatOption,
+    StoreOption,
+    moment_from,
+    store_to_read,
+    store_words,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ncu_lab.model import RunMeta
 
 
-def runs(store: StoreOption = None, example: ExampleOption = False, format: FormatOption = Format.TABLE) -> None:
+class Ending(StrEnum):
+    """How a run ended: the values of ``ncu_lab.model.Status``."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    BUILD_FAILED = "build_failed"
+    CHECK_FAILED = "check_failed"
+    PROFILE_FAILED = "profile_failed"
+
+
+def runs(
+    store: StoreOption = None,
+    example: ExampleOption = False,
+    stage: Annotated[
+        list[str] | None,
+        typer.Option("--stage", metavar="ID", help="Only runs of this stage; repeatable.", show_default=False),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="NAME", help="Only runs on GPUs whose name has this.", show_default=False),
+    ] = None,
+    commit: Annotated[
+        str | None,
+        typer.Option(
+            "--commit", "--rev", metavar="REV", help="Only runs of a revision, or of a range A..B.", show_default=False
+        ),
+    ] = None,
+    status: Annotated[
+        list[Ending] | None,
+        typer.Option(
+            "--status", metavar="STATUS", help=f"Only runs that ended so: {', '.join(Ending)}; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="WHEN", help="Only runs made since a date (UTC), or in the last 12h, 7d, 4w.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", metavar="N", min=1, help="Only the newest so many.", show_default=False),
+    ] = None,
+    format: FormatOption = Format.TABLE,
+) -> None:  # fmt: skip
     """List the runs of a store, newest first.
 
     A run directory that cannot be read is named on stderr and skipped.
     """
-    from ncu_lab.render.terminal import Column, Terminal, emit
-    from ncu_lab.workflows.reading import list_runs
+    from ncu_lab.cli.progress import progress_reporter
+    from ncu_lab.model import RunFilter
+    from ncu_lab.render.terminal import emit
+    from ncu_lab.workflows.indexing import list_runs
+    from ncu_lab.workflows.reading import commits_of
 
+    wanted = RunFilter(
+        stages=tuple(stage or ()),
+        device=device,
+        statuses=tuple(one.value for one in status or ()),
+        since=None if since is None else moment_from(since),
+    )
     folder = store_to_read(store, example, only_runs=True)
-    metas, notices = list_runs(folder)
+    with progress_reporter() as report:
+        metas, notices = list_runs(folder, wanted, report)
     for notice in notices:
         warn(notice.message)
-    columns = [
+    if commit is not None:
+        of_commit = RunFilter(commits=commits_of(commit, metas))
+        metas = [meta for meta in metas if of_commit.fits(meta)]
+    shown = metas[:limit]
+    if not shown and format is Format.TABLE:
+        filtered = commit is not None or wanted != RunFilter()
+        _say_there_are_none(folder, store_words(store, example), filtered)
+        return
+    emit([_row(meta) for meta in shown], _columns(format), format.value, sys.stdout, name="runs")
+    if len(shown) < len(metas) and format is Format.TABLE:
+        complain(f"the newest {len(shown)} of {len(metas)} runs")
+
+
+def _say_there_are_none(folder: Path, where: str, filtered: bool) -> None:
+    from ncu_lab.render.terminal import Terminal
+
+    if filtered:
+        complain(f"no runs in {folder} are so; ncu-lab runs{where} lists all")
+        return
+    complain(f"no runs in {folder}")
+    where = "" if where == " --example" else where
+    words = f"Make one: ncu-lab profile --stage 2d{where}, or ncu-lab import FILE{where}; or look at the bundled ones:"
+    Terminal(sys.stdout).paragraph(as_called(f"{words} ncu-lab runs --example"))
+
+
+def _columns(format: Format) -> list[Any]:
+    from ncu_lab.render.terminal import Column
+
+    if format is Format.CSV:
+        return [Column(key, key) for key in _CSV]
+    return [
         Column("id", "run", align="left"),
         # An id tells when, of what and of which commit: those columns go first where space is short.
         Column("created", "when (UTC)", lambda row: str(row["created"])[:16].replace("T", " "), "left", priority=5),
@@ -35,17 +134,6 @@ def runs(store: StoreOption = None, example: ExampleOption = False, format: Form
         Column("commit", "commit", _short_commit, "left", priority=3),
         Column("status", "status", align="left"),
     ]
-    if not metas and format is Format.TABLE:
-        complain(f"no runs in {folder}")
-        where = store_words(store)
-        words = (
-            f"Make one: ncu-lab profile --stage 2d{where}, or ncu-lab import FILE{where}; or look at the bundled ones:"
-        )
-        Terminal(sys.stdout).paragraph(as_called(f"{words} ncu-lab runs --example"))
-        return
-    if format is Format.CSV:
-        columns = [Column(key, key) for key in _CSV]
-    emit([_row(meta) for meta in metas], columns, format.value, sys.stdout, name="runs")
 
 
 _CSV = (

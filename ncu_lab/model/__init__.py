@@ -39,6 +39,7 @@ from ncu_lab.model.runs import (
     CORRUPT_RUN,
     LOSSES,
     SCHEMA,
+    USABLE,
     Device,
     Environment,
     GitState,
@@ -49,7 +50,7 @@ from ncu_lab.model.runs import (
     Session,
     Status,
 )
-from ncu_lab.model.series import SHARE_KEY, TIME_KEY, Estimate, KernelReadings, RunFilter, SeriesPoint
+from ncu_lab.model.series import SHARE_KEY, TIME_KEY, Estimate, KernelIdentity, KernelReadings, RunFilter, SeriesPoint
 from ncu_lab.model.stages import (
     DTYPE_BYTES,
     MAX_ELEMENTS,
@@ -111,6 +112,7 @@ __all__ = [
     "TIMED_UNITS",
     "TIME_KEY",
     "TIMING_COLUMNS",
+    "USABLE",
     "Access",
     "Architecture",
     "Attribution",
@@ -141,6 +143,7 @@ __all__ = [
     "GitState",
     "HotSpots",
     "Json",
+    "KernelIdentity",
     "KernelReadings",
     "KernelShape",
     "Ladder",

@@ -19,6 +19,9 @@ SCHEMA = 1
 
 Status = Literal["complete", "partial", "build_failed", "check_failed", "profile_failed"]
 
+USABLE: tuple[Status, ...] = ("complete", "partial")
+"""The states of runs whose measurements count; a failed run may hold half of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Device:

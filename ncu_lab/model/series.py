@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from ncu_lab.model.runs import RunMeta, Status
@@ -66,8 +66,8 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelReadings:
-    """What one run tells of one kernel; its repeated launches are samples of it.
+class KernelIdentity:
+    """What makes launches samples of one kernel.
 
     Attributes:
         stage: Stage id; None for foreign programs.
@@ -78,29 +78,31 @@ class KernelReadings:
         nvtx: NVTX range paths.
         grid: Blocks (x, y, z); None where it was not profiled.
         block: Threads of a block; likewise.
-        values: Key of the catalogue, :data:`TIME_KEY` or :data:`SHARE_KEY` -> estimate; what was not collected or is
-            undefined is absent.
     """
 
     stage: str | None
     dtype: str | None
-    kernel: str | None
-    function: str | None
+    kernel: str | None = None
+    function: str | None = None
     role: str = "main"
     nvtx: tuple[str, ...] = ()
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
-    values: Mapping[str, Estimate] = field(default_factory=dict)
+
+
+KernelReadings = Mapping[KernelIdentity, Mapping[str, Estimate]]
+"""Kernel -> key of the catalogue, :data:`TIME_KEY` or :data:`SHARE_KEY` -> estimate; what was not collected, or is
+undefined, is absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesPoint:
     """One quantity of one kernel in one run: where it is from, and what it is.
 
-    ``meta`` is as listings have it, without what only the run itself needs; ``kernel`` has no values.
+    ``meta`` is as listings have it, without what only the run itself needs.
     """
 
     meta: RunMeta
-    kernel: KernelReadings
+    kernel: KernelIdentity
     key: str
     estimate: Estimate

@@ -163,7 +163,7 @@ class Store:
 
     def short_id(self, run_id: str) -> str:
         """Return the shortest beginning of a run's id, up to a dash, that no other run here shares; all else all."""
-        others = [folder.name for folder in self._folders() if folder.name != run_id]
+        others = [name for name in self.folder_names() if name != run_id]
         ends = [match.start() for match in re.finditer("-", run_id)]
         return next((run_id[:end] for end in ends if not any(one.startswith(run_id[:end]) for one in others)), run_id)
 
@@ -181,29 +181,49 @@ class Store:
             InputError: When the store is no folder, or cannot be listed.
         """
         metas, notices = [], []
-        for folder in self._folders():
+        for name in self.folder_names():
             try:
-                meta = read_meta(folder)
-                if meta.id != folder.name:
-                    raise InputError(f"{folder} holds run {meta.id}", "Rename the folder to the run's id.")
-                metas.append(meta)
+                metas.append(read_listed(self.path / name))
             except NcuLabError as error:
                 notices.append(passed_over(error))
         return sorted(metas, key=lambda meta: (meta.created, meta.id), reverse=True), notices
 
-    def _folders(self) -> list[Path]:
+    def folder_names(self) -> list[str]:
+        """Return the names of the directories that are runs, or should be, in order.
+
+        A store that is not there has none.
+
+        Raises:
+            InputError: When the store is no folder, or cannot be listed.
+        """
         try:
-            entries = sorted(entry for entry in self.path.iterdir() if entry.name[0] != ".")
-            # os.path: a folder that may not be looked into holds no run, unless its name says so.
-            return [
-                entry
-                for entry in entries
-                if os.path.isdir(entry) and (_RUN_ID.fullmatch(entry.name) or os.path.exists(entry / META))
-            ]
+            with os.scandir(self.path) as entries:
+                names = sorted(entry.name for entry in entries if entry.name[0] != "." and _is_folder(entry))
         except FileNotFoundError:
             return []
         except OSError as error:
             raise self._unreadable(error) from error
+        # os.path: a folder that may not be looked into holds no run, unless its name says so.
+        return [name for name in names if _RUN_ID.fullmatch(name) or os.path.exists(self.path / name / META)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link to itself
+
+
+def read_listed(folder: Path) -> RunMeta:
+    """Read ``run.json`` of a run in a store, where the folder has the run's name.
+
+    Raises:
+        InputError: As :func:`read_meta` does, and when the folder has another name.
+    """
+    meta = read_meta(folder)
+    if meta.id != folder.name:
+        raise InputError(f"{folder} holds run {meta.id}", "Rename the folder to the run's id.")
+    return meta
 
 
 def passed_over(error: NcuLabError) -> Notice:

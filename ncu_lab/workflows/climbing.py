@@ -15,13 +15,24 @@ from ncu_lab.errors import InputError
 from ncu_lab.gpu.datasheets import datasheet_of
 from ncu_lab.gpu.published import load_published
 from ncu_lab.gpu.registry import load_stages
-from ncu_lab.model import Device, Ladder, LadderRow, LaunchSummary, Notice, Problem, Roof, Run, RunMeta, RunView, Stage
+from ncu_lab.model import (
+    USABLE,
+    Device,
+    Ladder,
+    LadderRow,
+    LaunchSummary,
+    Notice,
+    Problem,
+    Roof,
+    Run,
+    RunMeta,
+    RunView,
+    Stage,
+)
 from ncu_lab.store import Store
 from ncu_lab.store.directory import passed_over
+from ncu_lab.workflows.indexing import list_runs
 from ncu_lab.workflows.reading import open_run
-
-USABLE = ("complete", "partial")
-"""The states of runs whose measurements count; a failed run may hold half of them."""
 
 
 def summaries(run: Run) -> list[LaunchSummary]:
@@ -82,7 +93,7 @@ def ladder(
         newest = max(opened, key=lambda run: run.meta.created)
         whole = build_ladder(opened, stages, wanted or _problem_of(newest.meta, store))
         return replace(whole, published=load_published(stages), datasheet=_datasheet_roofs(whole.device))
-    metas, notices = Store(store).metas()
+    metas, notices = list_runs(store)
     candidates = [meta for meta in metas if meta.status in USABLE and meta.problem is not None and meta.stages]
     if device is not None:
         candidates = [meta for meta in candidates if meta.device is not None and meta.device.name == device]

@@ -26,6 +26,7 @@ from ncu_lab.model import (
 )
 from ncu_lab.model.architecture import MAX_BLOCK_THREADS, MAX_REGISTERS
 from ncu_lab.store import Store
+from ncu_lab.workflows.indexing import list_runs
 
 TILE_KEYS = ("BM", "BN", "BK", "TM", "TN", "WM", "WN", "CLUSTER")
 TILE_NAME = "tile"
@@ -60,7 +61,7 @@ def model_device(name: str | None, store: Path) -> Datasheet:
     """
     if name is not None:
         return find_datasheet(name)
-    metas, _ = Store(store).metas()
+    metas, _ = list_runs(store)
     for meta in metas:
         found = meta.device and datasheet_of(meta.device.name)
         if found:
@@ -184,7 +185,7 @@ def _measured(stage: Stage, device: Datasheet, store: Path) -> float | None:
 
 def _runs_of(stage: Stage, store: Path) -> Sequence[Run]:
     """Return the runs that have a stage and can be read, newest first; their tables are read when they are used."""
-    metas, _ = Store(store).metas()
+    metas, _ = list_runs(store)
     return [run for meta in metas if stage.id in meta.stages and (run := _read(meta, store))]
 
 

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,23 +15,19 @@ from pathlib import Path
 from ncu_lab.collect.failures import find_cause
 from ncu_lab.errors import InputError, NothingExportedError
 from ncu_lab.gpu.registry import load_stages
-from ncu_lab.model import LOSSES, TIMING_COLUMNS, Notice, ParsedReport, Run, RunMeta, table
+from ncu_lab.model import CORRUPT_RUN, LOSSES, TIMING_COLUMNS, Notice, ParsedReport, Run, RunMeta, table
 from ncu_lab.parse.files import read_any, refuse_special
 from ncu_lab.parse.redaction import redact
 from ncu_lab.store import Store
 from ncu_lab.store.directory import passed_over
 from ncu_lab.store.stored_run import META, read_directory
+from ncu_lab.workflows.indexing import list_runs
 
 _OUTRIGHT = ("file", "run", "rev", "stage")
 _LAST = re.compile(r"@last(?:~(\d+))?")
 _LEAST_HASH = 4
 _NEAR_STAGE = 0.5
 """Likeness (0 to 1) of a name to the stage it may mean: names of stages are short, so ``2c`` is near to ``2d``."""
-
-
-def list_runs(store: Path) -> tuple[list[RunMeta], list[Notice]]:
-    """List the runs of a store, newest first, and what of it cannot be read."""
-    return Store(store).metas()
 
 
 def read_file(path: Path) -> Run:
@@ -142,7 +138,8 @@ class _Search:
     def __init__(self, store: Path, where: str) -> None:
         self._store = Store(store)
         self._where = where
-        self._metas, self._notices = self._store.metas()
+        self._metas, notices = list_runs(store)
+        self._notices = [notice for notice in notices if notice.code == CORRUPT_RUN]
 
     def by_id(self, text: str) -> Found | None:
         """Find by id, by a beginning of an id that only one has, or by place (``@last~n``)."""
@@ -250,16 +247,42 @@ class _Search:
         return "" if self._where == " --example" else self._where
 
 
+def commits_of(revision: str, metas: Iterable[RunMeta]) -> frozenset[str]:
+    """Return those commits of runs that a revision, a range of them (``A..B``) or the beginning of a hash means.
+
+    Raises:
+        InputError: When git knows no such revision, and no run is of a commit that begins so.
+    """
+    commits = {meta.git.commit for meta in metas if meta.git.commit}
+    if ".." in revision:
+        listed = _git_on(revision, "rev-list")
+        meant = None if listed is None else commits & set(listed.split())
+    else:
+        commit = _commit_of(revision)
+        found = {one for one in commits if _matches(one, commit, revision)}
+        meant = found if found or commit else None
+    if meant is None:
+        raise InputError(
+            f'git knows no revision "{revision}" here, and no run is of a commit that begins so',
+            "git log lists the commits, ncu-lab runs those of runs.",
+        )
+    return frozenset(meant)
+
+
 def _commit_of(revision: str) -> str | None:
     """Ask git for the commit of a revision; None where git, the repository or the revision is missing."""
-    if not revision or revision.startswith("-"):
-        return None
-    command = ["git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
+    return (_git_on(f"{revision}^{{commit}}", "rev-parse", "--verify", "--quiet") or "").strip() or None
+
+
+def _git_on(revision: str, *command: str) -> str | None:
+    """Ask git about a revision; None where git, the repository or the revision is missing."""
+    if revision.startswith(("-", "^")):
+        return None  # an option; nothing
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        answer = subprocess.run(["git", *command, revision], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return None
-    return answer.stdout.strip() or None if answer.returncode == 0 else None
+    return answer.stdout if answer.returncode == 0 else None
 
 
 def _matches(run_commit: str, commit: str | None, text: str) -> bool:

@@ -364,6 +364,7 @@ def test_a_store_that_cannot_be_listed_is_told(store: Store, monkeypatch: pytest
 
     store.write(make_run())
     monkeypatch.setattr(Path, "iterdir", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
     for ask in (store.metas, store.check_readable):
         with pytest.raises(InputError, match=r"cannot be read: Permission denied") as caught:
             ask()
