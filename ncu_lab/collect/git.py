@@ -12,7 +12,7 @@ from ncu_lab.model import GitState, Notice
 _TIMEOUT_S = 30.0
 
 
-class _GitRefusedError(Exception):
+class GitRefusedError(Exception):
     """Git is absent, or would not answer; carries its words."""
 
 
@@ -29,16 +29,16 @@ def read_state(folder: Path, sources: Iterable[Path] = ()) -> tuple[GitState, tu
     """
     texts = {path.relative_to(folder).as_posix(): path for path in sources}
     try:
-        if not _git(folder, "ls-files", "--", ".").strip():
+        if not git(folder, "ls-files", "--", ".").strip():
             # Not ours: an installed package below someone's repository, say.
             return GitState(sources=_read(texts)), ()
-        commit = _git(folder, "rev-parse", "HEAD").strip()
-        branch = _git(folder, "rev-parse", "--abbrev-ref", "HEAD").strip()
-        subject = _git(folder, "log", "-1", "--format=%s").strip()
-        tracked = _git(folder, "status", "--porcelain", "--untracked-files=no").strip()
-        untracked = _git(folder, "ls-files", "--others", "--exclude-standard", "--", ".").split("\n")
-        diff = _git(folder, "diff", "--no-ext-diff", "--no-color", "HEAD", "--", ".") if tracked else ""
-    except _GitRefusedError as refused:
+        commit = git(folder, "rev-parse", "HEAD").strip()
+        branch = git(folder, "rev-parse", "--abbrev-ref", "HEAD").strip()
+        subject = git(folder, "log", "-1", "--format=%s").strip()
+        tracked = git(folder, "status", "--porcelain", "--untracked-files=no").strip()
+        untracked = git(folder, "ls-files", "--others", "--exclude-standard", "--", ".").split("\n")
+        diff = git(folder, "diff", "--no-ext-diff", "--no-color", "HEAD", "--", ".") if tracked else ""
+    except GitRefusedError as refused:
         words = str(refused)
         notices = (
             () if not words or "not a git repository" in words else (Notice("git", f"no commit recorded: {words}"),)
@@ -62,16 +62,16 @@ def read_committed(folder: Path, commit: str, name: str) -> str | None:
         None where git, the repository, the commit or the file is missing.
     """
     try:
-        return _git(folder, "show", f"{commit}:./{name}")
-    except _GitRefusedError:
+        return git(folder, "show", f"{commit}:./{name}")
+    except GitRefusedError:
         return None
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def git(folder: Path, *arguments: str) -> str:
     """Run git in ``folder``, taking no locks, and return what it prints.
 
     Raises:
-        _GitRefusedError: When git is absent, fails or does not answer.
+        GitRefusedError: When git is absent, fails or does not answer.
     """
     command = ["git", "--no-optional-locks", "-c", "core.quotePath=false", "-C", str(folder), *arguments]
     english = {**os.environ, "LC_ALL": "C"}
@@ -80,11 +80,11 @@ def _git(folder: Path, *arguments: str) -> str:
             command, env=english, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False
         )
     except FileNotFoundError:
-        raise _GitRefusedError("") from None
+        raise GitRefusedError("") from None
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _GitRefusedError(f"git did not answer ({error})") from error
+        raise GitRefusedError(f"git did not answer ({error})") from error
     if done.returncode:
-        raise _GitRefusedError(next(iter(done.stderr.strip().splitlines()), f"git exited with {done.returncode}"))
+        raise GitRefusedError(next(iter(done.stderr.strip().splitlines()), f"git exited with {done.returncode}"))
     return done.stdout
 
 
