@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from ncu_lab.errors import NcuLabError
 from ncu_lab.gpu.compile import build_stage, capability, default_arch
@@ -49,8 +50,8 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
     stages = [stage for id in ids if not (stage := find_stage(registry, id)).is_reference]
     target = arch or default_arch()
     stop = threading.Event()
-    with ThreadPoolExecutor(min(len(stages) or 1, os.cpu_count() or 1)) as pool, _stopping(pool, stop):
-        waiting = [(stage, pool.submit(_build, stage, registry, target, stop)) for stage in stages]
+    with ThreadPoolExecutor(min(len(stages) or 1, os.cpu_count() or 1)) as pool, stopping(pool, stop):
+        waiting = [(stage, pool.submit(build_variants, stage, registry, target, stop=stop)) for stage in stages]
         builds: list[StageBuild] = []
         for stage, future in waiting:
             report(ProgressEvent("build", stage.id, "start", target))
@@ -66,7 +67,7 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
 
 
 @contextmanager
-def _stopping(pool: ThreadPoolExecutor, stop: threading.Event) -> Iterator[None]:
+def stopping(pool: ThreadPoolExecutor, stop: threading.Event) -> Iterator[None]:
     """However the block ends (an error, Ctrl-C), start nothing more and end the compilers that run."""
     try:
         yield
@@ -83,12 +84,32 @@ def describe_build(build: StageBuild) -> str:
     return f"{build.arch}   {build.registers} registers · {spills} · {byte_count(build.shared_bytes)} shared{cached}"
 
 
-def _build(stage: Stage, registry: Mapping[str, Stage], arch: str, stop: threading.Event) -> list[StageBuild]:
-    """Build the fast path and the guarded one: the stage's own, or its fallback's under this stage's name."""
-    builds = [build_stage(stage, arch, stop=stop)]
+def build_variants(
+    stage: Stage,
+    registry: Mapping[str, Stage],
+    arch: str,
+    *,
+    kernels_dir: Path | None = None,
+    stop: threading.Event | None = None,
+) -> list[StageBuild]:
+    """Build the fast path and the guarded one: the stage's own, or its fallback's under this stage's name.
+
+    Args:
+        stage: A kernel stage.
+        registry: The stages among which its fallback is.
+        arch: ``sm_90`` and so on.
+        kernels_dir: Folder with the sources; the bundled one by default.
+        stop: Set by another thread to end the compiler.
+
+    Raises:
+        InputError: When it does not compile.
+        EnvironmentLacksError: When the compiler is missing.
+    """
+    builds = [build_stage(stage, arch, kernels_dir=kernels_dir, stop=stop)]
     if stage.fallback is not None:
         fallback = replace(registry[stage.fallback], dtype=stage.dtype)
-        builds.append(replace(build_stage(fallback, arch, "guarded", stop=stop), stage=stage.id))
+        guarded = build_stage(fallback, arch, "guarded", kernels_dir=kernels_dir, stop=stop)
+        builds.append(replace(guarded, stage=stage.id))
     elif stage.has_guarded:
-        builds.append(build_stage(stage, arch, "guarded", stop=stop))
+        builds.append(build_stage(stage, arch, "guarded", kernels_dir=kernels_dir, stop=stop))
     return builds

@@ -1,0 +1,72 @@
+"""Judges changes by a policy: what fails a gate, and what only has to be told. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ncu_lab.model.gating import Change, Judged, Outcome
+from ncu_lab.model.policy import MARGIN, Direction, Held, Policy
+
+ALPHA = 0.01
+"""Significance that the change of a noisy quantity must have."""
+
+LEAST_SAMPLES = 5
+"""Samples a side below which no two-sided exact Mann-Whitney test reaches :data:`ALPHA`."""
+
+
+def gate(changes: Iterable[Change], policy: Policy) -> tuple[Judged, ...]:
+    """Judge every change that a policy speaks of; what it does not speak of is left out.
+
+    Exact quantities fail when they are worse by more than the limit, and differ by more than profiles of one build do.
+    Noisy ones fail when p < :data:`ALPHA` and their whole interval is beyond the limit; they pass when the whole
+    interval is within it. In between nothing is certain: inconclusive.
+    """
+    judged = []
+    for change in changes:
+        held = policy.held(change.stage, change.function, change.key)
+        if held is not None:
+            outcome, why = _outcome(change, held)
+            consequence = {"inconclusive": held.inconclusive, "missing": held.missing}.get(outcome, "report")
+            judged.append(Judged(change, outcome, held.limit, why, outcome == "violation" or consequence == "fail"))
+    return tuple(judged)
+
+
+def _outcome(change: Change, held: Held) -> tuple[Outcome, str]:
+    a, b = change.a, change.b
+    if a is None or b is None or not (math.isfinite(a) and math.isfinite(b)):
+        return "missing", change.why or "not collected on both sides"
+    if change.same or a == b:
+        return "passed", ""
+    return _exact(a, b, held) if held.kind == "exact" else _noisy(change, a, held)
+
+
+def _exact(a: float, b: float, held: Held) -> tuple[Outcome, str]:
+    worse = abs(b - a) if held.better == "either" else b - a if held.better == "lower" else a - b
+    if worse > held.limit.allowance(a):
+        return "violation", "changed" if held.better == "either" else "worse than the limit"
+    return ("improvement" if worse < 0 else "passed"), ""
+
+
+def _noisy(change: Change, a: float, held: Held) -> tuple[Outcome, str]:
+    if change.interval is None:
+        few = min(change.n_a, change.n_b) < LEAST_SAMPLES
+        return "inconclusive", change.why or (f"fewer than {LEAST_SAMPLES} samples a side" if few else "no interval")
+    allowed = held.limit.allowance(a) / abs(a) if a else math.inf
+    least, most = _worsening(change.interval, held.better)
+    certain = change.p is None or change.p < ALPHA
+    if least > allowed and certain:
+        return "violation", "the whole interval is beyond the limit"
+    if most <= allowed:
+        return ("improvement" if most < -MARGIN and certain else "passed"), ""
+    return "inconclusive", change.why or "the interval reaches over the limit"
+
+
+def _worsening(interval: tuple[float, float], better: Direction) -> tuple[float, float]:
+    """Return the least and the most by which a quantity got worse, as shares, by the interval of its change."""
+    low, high = interval
+    if better == "lower":
+        return low, high
+    if better == "higher":
+        return -high, -low
+    return max(low, -high, 0.0), max(high, -low)

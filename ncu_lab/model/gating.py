@@ -1,0 +1,115 @@
+"""What a gate is asked about, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ncu_lab.metrics import Kind
+from ncu_lab.model.policy import Limit
+from ncu_lab.model.runs import Notice
+
+Outcome = Literal["violation", "improvement", "inconclusive", "missing", "passed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a kernel is defined: a file relative to the repository, and the line (from 1)."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One quantity of one kernel before and after; the values are in the base unit of its key.
+
+    Attributes:
+        kernel: The kernel in words: its stage, else its name.
+        stage: Stage id; None for foreign programs.
+        function: Short name; a policy's kernel pattern goes by it.
+        key: A key that a policy can name.
+        unit: Unit of the values.
+        kind: Its class.
+        a: Value before; None where it is missing.
+        b: Value after; likewise.
+        interval: The 99% interval of the relative change B/A - 1, as shares; None where it has none: it is exact, or
+            there are too few samples.
+        p: Two-sided p of samples; None where there are none to compare.
+        n_a: Samples before.
+        n_b: Samples after.
+        same: Whether B and A differ by no more than the quantity does between profiles of one build.
+        why: Why a value is missing, or not comparable, or cannot be told; in words.
+        detail: What else there is to tell of the change, in a few words.
+        place: Where the kernel is defined.
+    """
+
+    kernel: str
+    stage: str | None
+    function: str
+    key: str
+    unit: str
+    kind: Kind
+    a: float | None
+    b: float | None
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+    n_a: int = 1
+    n_b: int = 1
+    same: bool = False
+    why: str = ""
+    detail: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One quantity with what the gate says of it.
+
+    Attributes:
+        change: The quantity.
+        outcome: What came of it.
+        limit: How much worse was allowed; None where it could not be judged at all.
+        why: The reason, in a few words.
+        fails: Whether the gate fails because of it.
+    """
+
+    change: Change
+    outcome: Outcome
+    limit: Limit | None
+    why: str
+    fails: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What a gate says.
+
+    Attributes:
+        a: What was compared with, in words.
+        b: What was gated, in words.
+        judged: Every quantity that a policy speaks of, kernel by kernel.
+        added: Kernels that only B has.
+        removed: Kernels that only A has.
+        policy: The file of the policy; empty where there is none.
+        forced: What was compared although it is not comparable, in words.
+        notices: What else to know.
+    """
+
+    a: str
+    b: str
+    judged: tuple[Judged, ...]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    policy: str = ""
+    forced: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing fails it."""
+        return not any(one.fails for one in self.judged)
+
+    def of(self, outcome: Outcome) -> tuple[Judged, ...]:
+        """Return what had one outcome, in order."""
+        return tuple(one for one in self.judged if one.outcome == outcome)
