@@ -11,6 +11,7 @@
 //             path: nothing. Both need sm_80.
 
 #include "../copy_half.cuh"
+#include "../mma_sync.cuh"
 #include "../shared_address.cuh"
 
 constexpr int THREADS = (BM / WM) * (BN / WN) * WARP_SIZE;
@@ -42,32 +43,6 @@ static_assert(sizeof(Shared) <= SHARED_BYTES, "what stages.toml asks for");
 // half of the banks wide, so two rows make a line and the line's number is mixed in; a row of B is a multiple of all banks.
 __device__ __forceinline__ int a_place(int row, int chunk) { return (chunk ^ (row / 2 % 4)) * CHUNK; }
 __device__ __forceinline__ int b_place(int row, int chunk) { return (chunk ^ (row % 8)) * CHUNK; }
-
-/// Four 8 x 8 matrices; lanes 8 i … 8 i + 7 name the rows of matrix i. Volatile keeps loads on their side of a barrier.
-__device__ __forceinline__ void load_matrices(uint32_t* to, uint32_t row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(row));
-}
-
-__device__ __forceinline__ void load_matrices_transposed(uint32_t* to, uint32_t row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(row));
-}
-
-#if BF16
-#define MMA "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-#else
-#define MMA "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-#endif
-
-/// d += a * b by the whole warp.
-__device__ __forceinline__ void multiply(float (&d)[4], const uint32_t (&a)[4], const uint32_t* b) {
-  asm(MMA "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
 
 /// The epilogue of elements (row, col) and (row, col + 1).
 __device__ __forceinline__ void store2(const View<float>& c, int row, int col, const float* acc, float alpha, float beta) {

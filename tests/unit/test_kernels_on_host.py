@@ -26,7 +26,6 @@ STAGES = {
     for stage in tomllib.loads((KERNELS / "stages.toml").read_text())["stage"]
     if "file" in stage
     and stage.get("min_cc", 75) < 90  # TMA and wgmma have no stand-in
-    and stage["id"] != "mma-sync"  # ldmatrix and mma.sync have none
 }
 VARIANTS = [(s, v) for s in STAGES for v in (("fast", "guarded") if STAGES[s].get("has_guarded") else ("fast",))]
 

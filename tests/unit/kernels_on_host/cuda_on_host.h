@@ -30,6 +30,12 @@ struct Index {
   unsigned x, y, z;
 };
 
+struct alignas(8) float2 {
+  float x, y;
+};
+
+inline float2 make_float2(float x, float y) { return {x, y}; }
+
 struct alignas(16) float4 {
   float x, y, z, w;
 };
@@ -51,6 +57,9 @@ void wait(Barrier barrier, int line);
 
 /// Note that this thread takes part in an operation of its whole warp; lanes that differ are an error.
 void note_warp_operation(int kind);
+
+/// Hand `bytes` to all lanes of the warp, and take what each of the 32 handed over.
+void exchange(const void* mine, size_t bytes, void* all);
 
 /// cp.async: copy at once, or as late as the waits allow (`late_copies`).
 void copy_async(void* to, const void* from, size_t bytes);

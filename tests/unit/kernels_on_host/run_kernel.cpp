@@ -18,6 +18,7 @@
 #include <cstring>
 #include <vector>
 
+#include "mma_sync.h"
 #include KERNEL
 
 #ifdef SHARED_BYTES
@@ -41,6 +42,7 @@ struct Thread {
   int line = 0;
   bool done = false;
   unsigned operations = 0;  // hash of the warp operations so far
+  unsigned exchanges = 0;
   std::vector<Copy> open;
   std::vector<std::vector<Copy>> groups;
 };
@@ -74,9 +76,21 @@ void wait(Barrier barrier, int line) {
 
 void note_warp_operation(int kind) {
   if (kind < 0) {
-    fail("misaligned WMMA access");
+    fail("a fragment in shared memory is misaligned, or its rows meet in a bank");
   }
   running->operations = running->operations * 31 + kind;
+}
+
+void exchange(const void* mine, size_t bytes, void* all) {
+  // Two places in turn: who is already at the next exchange does not overwrite what others still take from this one.
+  static char handed[2][THREADS_OF_BLOCK][32];
+  constexpr int BEHIND = -1;  // no line of a kernel: never left out
+  const int id = running - threads, place = running->exchanges++ % 2;
+  memcpy(handed[place][id], mine, bytes);
+  wait(Barrier::warp, BEHIND);
+  for (int other = 0; other < 32; ++other) {
+    memcpy(static_cast<char*>(all) + other * bytes, handed[place][id / 32 * 32 + other], bytes);
+  }
 }
 
 static void perform(const std::vector<Copy>& copies) {
