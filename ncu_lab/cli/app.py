@@ -108,7 +108,7 @@ def main() -> None:
             _tell(explained(error, sys.argv[1:]))  # a traceback would be the parser's
         print(error.format_message(), file=sys.stderr)  # no command at all: the help
         sys.exit(int(Exit.USAGE))
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):  # the second, while an error is told
         sys.exit(_INTERRUPTED)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer met it, and made it 1

@@ -13,6 +13,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -24,6 +25,9 @@ _READING = ("import", "show", "diff")
 """Commands that take files."""
 
 _COMPLAINTS = "complaints"
+
+_MOMENT_S = 1.0
+"""After which this process, when it is interrupted, interrupts the child."""
 
 
 def foreign_file(arguments: Sequence[str]) -> str | None:
@@ -48,11 +52,13 @@ def continue_in_child(file: str) -> None:
         folder = tempfile.mkdtemp(prefix="ncu-lab-")
     except OSError:
         return  # Uncontained: whatever needs room will say that there is none.
-    # A terminal sends an interrupt to the child too, which knows what to do then.
     ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in ending}
+    begun, held = os.pipe()  # nobody writes into it: it ends when this process does
     child = os.fork()
     if child == 0:
+        os.close(held)
+        threading.Thread(target=_end_with_parent, args=(begun,), daemon=True).start()
         for number, handler in handlers.items():
             signal.signal(number, handler)
         _prepare(Path(folder))
@@ -62,6 +68,8 @@ def continue_in_child(file: str) -> None:
         words = Path(folder, _COMPLAINTS).read_text(encoding="utf-8", errors="replace") if code < 0 else ""
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if code == -signal.SIGINT:
+        sys.exit(128 + signal.SIGINT)
     if code < 0:
         _tell_crash(file, signal.Signals(-code), words)
     sys.exit(code)
@@ -80,15 +88,23 @@ def _prepare(folder: Path) -> None:
     sys.stderr = open(ours, "w", buffering=1, encoding=shown.encoding, errors=shown.errors)  # noqa: SIM115  # to the end
 
 
+def _end_with_parent(begun: int) -> None:
+    """Ask this process to end when the one that waits for it is killed, which cannot ask any more."""
+    os.read(begun, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _wait(child: int) -> int:
     """Return how the child ended, negative for a signal; whoever asks this process to end asks the child."""
 
-    def pass_on(number: int, _frame: object) -> None:
+    def ask(number: int, _frame: object) -> None:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(child, number)
+            os.kill(child, signal.SIGINT if number == signal.SIGALRM else number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, pass_on)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+        signal.signal(number, ask)
+    # A terminal interrupts the child too, and once is enough to have it clean up; kill -INT only this process.
+    signal.signal(signal.SIGINT, lambda *_: signal.setitimer(signal.ITIMER_REAL, _MOMENT_S))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

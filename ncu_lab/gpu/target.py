@@ -37,7 +37,7 @@ _SPARE_BYTES = 512 * 2**20
 
 def argv(request_path: Path) -> list[str]:
     """Return the command line of the target process: what ncu is given to profile."""
-    return [sys.executable, "-m", "ncu_lab.gpu.target", str(request_path)]
+    return [sys.executable, "-P", "-m", "ncu_lab.gpu.target", str(request_path)]
 
 
 def main() -> int:

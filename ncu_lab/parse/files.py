@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_lab.errors import InputError, NcuLabError
+from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError
 from ncu_lab.model import Notice, ParsedReport, Stage
 from ncu_lab.parse.container import MAGIC
 
@@ -180,6 +180,18 @@ def damage_told(path: Path) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def room_told(folder: Path) -> Iterator[None]:
+    """Tell as an :class:`EnvironmentLacksError` that something cannot be put into a folder for temporary files."""
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentLacksError(
+            f"nothing can be written to {folder.parent}: {error.strerror}",
+            "Free some room, or choose another folder for temporary files: TMPDIR=/elsewhere ncu-lab …",
+        ) from error
+
+
 def refuse_special(path: Path) -> None:
     """Refuse what is no regular file, without opening it.
 
@@ -248,25 +260,34 @@ def _decompress(path: Path, plain: Path, kind: str) -> InputError | None:
 
     Raises:
         InputError: When nothing could be unpacked, or too much.
+        EnvironmentLacksError: When there is no room for it.
     """
-    import pyarrow as pa
-
     packed = path.stat().st_size
     limit = min(MAX_UNPACKED_BYTES, max(FREE_BYTES, MAX_RATIO * packed))
     unpacked = 0
-    try:
-        with pa.input_stream(str(path), compression=kind) as source, plain.open("wb") as target:
-            while piece := source.read(_PIECE):
-                unpacked += len(piece)
-                if unpacked > limit:
-                    raise InputError(
-                        f"{path} holds more than {limit >> 20} MiB in {packed} bytes of {kind}: it is not unpacked",
-                        "Reports and exports hold 5 to 65 times their size; unpack it yourself if you trust it.",
-                    )
-                target.write(piece)
-    except (OSError, pa.ArrowException) as error:
-        broken = InputError(f"{path} is a broken {kind} stream: {error}", "Copy it again.")
-        if not unpacked:
-            raise broken from error
-        return broken
+    with room_told(plain.parent), plain.open("wb") as target:
+        for piece in _unpacked(path, kind):
+            if isinstance(piece, InputError):
+                if not unpacked:
+                    raise piece
+                return piece
+            unpacked += len(piece)
+            if unpacked > limit:
+                raise InputError(
+                    f"{path} holds more than {limit >> 20} MiB in {packed} bytes of {kind}: it is not unpacked",
+                    "Reports and exports hold 5 to 65 times their size; unpack it yourself if you trust it.",
+                )
+            target.write(piece)
     return None
+
+
+def _unpacked(path: Path, kind: str) -> Iterator[bytes | InputError]:
+    """Yield what a stream holds, piece by piece; where it breaks, what is wrong with it."""
+    import pyarrow as pa
+
+    try:
+        with pa.input_stream(str(path), compression=kind) as source:
+            while piece := source.read(_PIECE):
+                yield piece
+    except (OSError, pa.ArrowException) as error:
+        yield InputError(f"{path} is a broken {kind} stream: {error}", "Copy it again.")

@@ -7,17 +7,22 @@ lost alone, too.
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
+from ncu_lab.errors import InputError
 from ncu_lab.model import Notice
+from ncu_lab.parse.files import room_told
 from ncu_lab.parse.results import Piece, ResultReader
 
 BYTES_AT_ONCE = 16_000_000
@@ -31,8 +36,14 @@ MOST_WORKERS = 2
 on an H200 machine a report of 369 results was imported in 3.0 s and 3.5 GB, which a bare read in one process takes
 6.8 s and 0.8 GB for."""
 
-READER = (sys.executable, "-m", "ncu_lab.parse.pieces")
-"""The program that reads one part."""
+READER = (sys.executable, "-P", "-m", "ncu_lab.parse.pieces")
+"""The program that reads one part. -P: a types.py in the current folder is none of its modules."""
+
+MOST_LOST = 32
+"""Results that may crash the reader, at some seconds each, before the report is given up."""
+
+_NO_ROOM = 74
+"""Exit code of a process that could not write what it read (EX_IOERR)."""
 
 
 def workers() -> int:
@@ -78,27 +89,42 @@ def read_apart(path: Path, parts: Sequence[range], at_once: int) -> Iterator[Pie
         The pieces in order; where the reader crashed on a result, an empty one with a notice in its place.
 
     Raises:
-        InputError: When the reader does not take the file.
+        InputError: When the reader does not take the file, or crashes on more than :data:`MOST_LOST` results.
+        EnvironmentLacksError: When there is no room for what is read.
         Exception: Whatever else a process that reads raised.
     """
     with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
         due = deque(_Part(path, part, Path(folder)) for part in parts)
+        lost = 0
         try:
             while due:
-                running = sum(part.is_running for part in due)
-                for part in [part for part in due if not part.is_started][: at_once - running]:
-                    part.start()
+                _start_next(due, at_once)
+                piece = due[0].take()
                 first = due.popleft()
-                piece = first.take()
                 if piece is not None:
                     yield piece
-                elif len(first.results) == 1:
-                    yield _lost(first.results.start)
-                else:
+                elif len(first.results) > 1:
                     due.extendleft(reversed(first.halves()))
+                elif lost == MOST_LOST:
+                    raise InputError(
+                        f"{path} crashes NVIDIA's reader on more than {MOST_LOST} results",
+                        "It is damaged: copy it again.",
+                    )
+                else:
+                    lost += 1
+                    yield _lost(first.results.start)
         finally:
             for part in due:
                 part.stop()
+
+
+def _start_next(due: Sequence[_Part], at_once: int) -> None:
+    """Start what comes next, the first in any case; what is read ahead of it waits on the disk, so not too much."""
+    running = sum(part.is_running for part in due)
+    for part in islice(due, 2 * at_once):
+        if not part.is_started and (running < at_once or part is due[0]):
+            part.start()
+            running += 1
 
 
 class _Part:
@@ -123,12 +149,19 @@ class _Part:
         """Start to read; not by forking, as NVIDIA's reader may have threads in this process."""
         numbers = [str(self.results.start), str(self.results.stop)]
         command = [*READER, str(self._path), *numbers, str(self._target)]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
 
     def take(self) -> Piece | None:
         """Wait for what is read, and return it; None where the process crashed."""
         assert self._process is not None
-        self._process.wait()
+        assert self._process.stdin is not None
+        status = self._process.wait()
+        self._process.stdin.close()
+        if status == _NO_ROOM:
+            with room_told(self._folder):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if not self._target.exists():
             return None
         found = pickle.loads(self._target.read_bytes())  # written by our own child
@@ -148,7 +181,7 @@ class _Part:
         """End the process if it still runs."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process.communicate()
 
 
 def _lost(number: int) -> Piece:
@@ -165,6 +198,7 @@ def main() -> None:
     """
     from ncu_lab.parse.report import read_results
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     path, start, stop, target = sys.argv[1:]
     found: ResultReader | Exception
     try:
@@ -172,8 +206,17 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001  # raised again by the process that started this one
         found = error
     unfinished = Path(target).with_suffix(".unfinished")
-    unfinished.write_bytes(pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL))
-    unfinished.rename(target)
+    try:
+        unfinished.write_bytes(pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL))
+        unfinished.rename(target)
+    except OSError:
+        sys.exit(_NO_ROOM)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it does, however: nobody writes into its input, so it ends then."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 if __name__ == "__main__":

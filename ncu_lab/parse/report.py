@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from ncu_lab.errors import InputError
 from ncu_lab.model import INSTANCE_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, Device, Notice, ParsedReport, Stage, table
 from ncu_lab.parse.container import VERSION, Container, read_container
+from ncu_lab.parse.files import room_told
 from ncu_lab.parse.identity import Identity, number_launches
 from ncu_lab.parse.pieces import read_apart, spans, workers
 from ncu_lab.parse.results import Piece, ResultReader
@@ -54,9 +55,10 @@ def read_report(
         if not any(counts):
             raise _nothing_readable(path, container)
         whole = _Whole()
-        for piece in _pieces(sound, context, container.sizes, sum(counts)):
-            (take or kept.append)({"metrics": piece.metrics, "instances": piece.instances, "rules": piece.rules})
-            whole.add(piece)
+        with closing(_pieces(sound, context, container.sizes, sum(counts))) as pieces:
+            for piece in pieces:
+                (take or kept.append)({"metrics": piece.metrics, "instances": piece.instances, "rules": piece.rules})
+                whole.add(piece)
     if not whole.identities:
         raise InputError(f"{path}: no results; NVIDIA's reader ends on each", "pip install --upgrade ncu-report")
     notices = [*_loss(container, sum(counts)), *whole.notices()]
@@ -100,7 +102,7 @@ def _read_results(context: IContext, numbers: range) -> ResultReader:
     return reader
 
 
-def _pieces(path: Path, context: IContext, sizes: Sequence[int], count: int) -> Iterator[Piece]:
+def _pieces(path: Path, context: IContext, sizes: Sequence[int], count: int) -> Generator[Piece, None, None]:
     """Read a small report as a whole, a large one in pieces, several at once in processes of their own."""
     at_once = workers()
     parts = spans(sizes, count, at_once)
@@ -176,8 +178,9 @@ def _sound_part(path: Path, container: Container) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="ncu-lab-") as folder:
         sound = Path(folder) / path.name
-        shutil.copyfile(path, sound)
-        os.truncate(sound, container.damage.offset)
+        with room_told(sound.parent):
+            shutil.copyfile(path, sound)
+            os.truncate(sound, container.damage.offset)
         yield sound
 
 

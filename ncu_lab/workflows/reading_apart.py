@@ -78,7 +78,7 @@ def _run_child(path: Path, folder: Path, timeout_s: float, memory_bytes: int) ->
     limits = [str(memory_bytes), str(max(1, round(timeout_s)))]
     with Path(folder, _COMPLAINTS).open("wb") as complaints:
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(path), str(folder), *limits],
+            [sys.executable, "-P", "-m", __name__, str(path), str(folder), *limits],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=complaints,

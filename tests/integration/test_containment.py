@@ -46,7 +46,7 @@ def test_what_can_be_read_is_read_as_ever(tmp_path: Path) -> None:
     assert shown.stderr == "error: report.ncu-rep has no launch 9\n  It has launches 0 to 2.\n"
 
 
-@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_who_is_asked_to_end_asks_the_child(number: signal.Signals, exit_code: int, tmp_path: Path) -> None:
     (tmp_path / "slow.csv").write_text("x\n")
     # A child that takes long: an interpreter that is held up where the command would begin.
@@ -55,14 +55,33 @@ def test_who_is_asked_to_end_asks_the_child(number: signal.Signals, exit_code: i
         "app.app = lambda **_: (Path('begun').touch(), time.sleep(60))\n"
         "sys.argv = ['ncu-lab', 'show', 'slow.csv']; app.run()"
     )
-    begin = time.monotonic()
     process = subprocess.Popen([command()[0], "-c", script], cwd=tmp_path, env=environment(tmp_path))
-    while not (tmp_path / "begun").exists():
-        assert time.monotonic() < begin + 30
-        time.sleep(0.02)
+    wait_for(tmp_path / "begun")
     process.send_signal(number)
     assert process.wait(30) == exit_code
     assert leftovers(tmp_path) == []
+
+
+def test_the_child_does_not_outlive_one_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "slow.csv").write_text("x\n")
+    script = (
+        "import os, sys, time; from pathlib import Path; from ncu_lab.cli import app\n"
+        "def slow(**_):\n    try:\n        Path('begun').write_text(str(os.getpid())); time.sleep(60)\n"
+        "    finally:\n        Path('cleaned').touch()\n"
+        "app.app = slow; sys.argv = ['ncu-lab', 'show', 'slow.csv']; app.run()"
+    )
+    process = subprocess.Popen([command()[0], "-c", script], cwd=tmp_path, env=environment(tmp_path))
+    wait_for(tmp_path / "begun")
+    process.kill()
+    process.wait(30)
+    wait_for(tmp_path / "cleaned")
+
+
+def wait_for(path: Path) -> None:
+    end = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_only_commands_that_read_a_file_are_contained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

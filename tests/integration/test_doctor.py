@@ -39,7 +39,7 @@ def test_a_machine_with_everything(tmp_path: Path, whole: pytest.MonkeyPatch) ->
     assert done.stdout.rstrip().endswith("ncu-lab profile --stage 2d")
     words = argv.read_text().splitlines()
     assert words[words.index("--metrics") + 1] == ATTRIBUTION_METRICS[0]
-    assert words[words.index("--") + 1 :][1:3] == ["-m", "ncu_lab.gpu.target"]
+    assert words[words.index("--") + 1 :][1:4] == ["-P", "-m", "ncu_lab.gpu.target"]
     assert leftovers(tmp_path) == []
     assert not (tmp_path / "store").exists()
 

@@ -175,7 +175,7 @@ def test_the_target_is_profiled_between_its_own_start_and_stop(tmp_path: Path, m
     request = read_request(kept)
     assert (request.mode, request.launches, request.problem) == ("profile", 3, Problem(512, 512, 512))
     assert [(subject.stage.id, subject.cubin) for subject in request.subjects] == [("2d", "kernel.cubin")]
-    assert profiling_argv(kept)[1:] == ["-m", "ncu_lab.gpu.target", str(kept)]
+    assert profiling_argv(kept)[1:] == ["-P", "-m", "ncu_lab.gpu.target", str(kept)]
 
 
 def test_references_join_unless_they_are_not_wanted(machine: Machine) -> None:

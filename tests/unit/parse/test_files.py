@@ -1,12 +1,14 @@
 import gzip
 import random
+import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from ncu_lab.errors import InputError
+from ncu_lab.errors import EnvironmentLacksError, InputError
 from ncu_lab.parse.files import plain_file, read_any
 
 Golden = Callable[[str], Path]
@@ -47,6 +49,20 @@ def test_bytes_after_a_stream_are_told(golden: Golden, tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(golden("cupy-nvtx.ncu-rep").read_bytes(), mtime=0) + b"junk")
     parsed = read_any(packed)
     assert [notice.code for notice in parsed.notices][:1] == ["damaged"]
+
+
+def test_a_full_disk_is_no_broken_stream(golden: Golden, tmp_path: Path) -> None:
+    packed = tmp_path / "x.ncu-rep.gz"
+    packed.write_bytes(gzip.compress(golden("cupy-nvtx.ncu-rep").read_bytes(), mtime=0))
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(EnvironmentLacksError, match="too large"):
+            read_any(packed)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.mark.parametrize("name", ["plain.ncu-repz", ".ncu-repz", "plain.ncu-repz.gz"])

@@ -1,18 +1,24 @@
+import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 import pytest
 from report_blocks import of_processes, write_repeated
 
-from ncu_lab.errors import InputError
+from ncu_lab.errors import EnvironmentLacksError, InputError
 from ncu_lab.parse import pieces, report
 from ncu_lab.parse.report import read_report
 from ncu_lab.store import Store
 from ncu_lab.workflows.importing import import_file
 
 Golden = Callable[[str], Path]
+T = TypeVar("T")
 TABLES = ("launches", "metrics", "instances", "rules")
 
 
@@ -130,6 +136,83 @@ def test_a_report_whose_every_result_crashes_the_reader(seven: Path, monkeypatch
     monkeypatch.setattr(pieces, "READER", reader_that(CRASHES, "part.start"))
     with pytest.raises(InputError, match="no results"):
         read_report(seven)
+
+
+def test_a_report_that_crashes_the_reader_again_and_again_is_given_up(
+    seven: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pieces(monkeypatch)
+    monkeypatch.setattr(pieces, "MOST_LOST", 1)
+    monkeypatch.setattr(pieces, "READER", reader_that(CRASHES, "part.start"))
+    with pytest.raises(InputError, match="crashes NVIDIA's reader on more than 1 results"):
+        read_report(seven)
+
+
+def test_pieces_that_are_read_ahead_do_not_keep_the_first_from_its_turn(
+    seven: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each of the later ones takes long: both run while the second half of a crashed one has still to begin.
+    monkeypatch.setattr(
+        pieces, "READER", reader_that(f"import time; {CRASHES} if 1 in part else time.sleep(2)", "part.start")
+    )
+    parts = [range(1), range(1, 3), range(3, 5), range(5, 7)]
+    found = list(pieces.read_apart(seven, parts, 2))
+    assert [(piece.first, len(piece.identities)) for piece in found] == [(0, 1), (1, 0), (2, 1), (3, 2), (5, 2)]
+
+
+def test_a_full_disk_is_not_taken_for_a_crash(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_pieces(monkeypatch)
+    full = "__import__('resource').setrlimit(__import__('resource').RLIMIT_FSIZE, (10, 10))"
+    monkeypatch.setattr(pieces, "READER", reader_that(full, "part.start"))
+    with pytest.raises(EnvironmentLacksError, match="No space left"):
+        read_report(seven)
+
+
+def test_modules_of_the_current_folder_are_not_taken(
+    seven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pieces(monkeypatch)
+    (tmp_path / "types.py").write_text("raise SystemError")
+    (tmp_path / "pickle.py").write_text("raise SystemError")
+    monkeypatch.chdir(tmp_path)
+    assert len(read_report(seven).launches) == 7
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+def test_processes_end_with_the_one_that_started_them(how: str, seven: Path, tmp_path: Path) -> None:
+    script = f"""
+from pathlib import Path
+from ncu_lab.parse import pieces
+pieces.READER = {reader_that("open(str(os.getpid()), 'w'); __import__('time').sleep(60)", "part.start")!r}
+reading = pieces.read_apart(Path({str(seven)!r}), [range(2), range(2, 4)], 2)
+try:
+    next(reading)
+finally:
+    reading.close()
+"""
+    place = tmp_path / "pids"
+    place.mkdir()
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=place, stderr=subprocess.DEVNULL)
+    pids = wait_for(lambda: found if len(found := [int(one) for one in os.listdir(place)]) == 2 else None)
+    process.send_signal(signal.SIGINT if how == "closed" else signal.SIGKILL)
+    process.wait(20)
+    assert wait_for(lambda: not any(runs(pid) for pid in pids))
+
+
+def wait_for(what: Callable[[], T | None]) -> T:
+    """Ask until there is an answer."""
+    end = time.monotonic() + 20
+    while not (found := what()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_crash_of_the_reader_is_told_from_a_refusal(tmp_path: Path) -> None:

@@ -114,9 +114,9 @@ def interpreter(folder: Path, script: str) -> str:
         ("echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", "needs more than 4096 MiB of memory"),
         ("echo 'ImportError: no such library' >&2; exit 1", "without a result (ImportError: no such library)"),
         ("exit 0", "without a result (exit code 0)"),
-        ('echo \'{"launches": 1}\' > "$4/parsed.json"', "what was read of it is garbled"),
-        ('echo \'["x"]\' > "$4/refused.json"', "what was read of it is garbled"),
-        ('echo \'{"kind": "os", "message": "m"}\' > "$4/refused.json"', "m"),
+        ('echo \'{"launches": 1}\' > "$5/parsed.json"', "what was read of it is garbled"),
+        ('echo \'["x"]\' > "$5/refused.json"', "what was read of it is garbled"),
+        ('echo \'{"kind": "os", "message": "m"}\' > "$5/refused.json"', "m"),
     ],
 )
 def test_every_bad_end_is_told(
