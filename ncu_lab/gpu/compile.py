@@ -28,7 +28,7 @@ from ncu_lab.gpu.child import run_child
 from ncu_lab.gpu.devices import present_arch
 from ncu_lab.gpu.toolkit import find_tool
 from ncu_lab.model import Stage, StageBuild
-from ncu_lab.resources import data_dir
+from ncu_lab.resources import kernels_folder
 
 DEFAULT_ARCH = "sm_90"
 
@@ -152,7 +152,7 @@ def build_stage(
         raise UsageError(f"stage {stage.id} has no guarded variant: its fast path fits every shape")
     nvcc = find_nvcc()
     flags = nvcc_flags(stage, arch, variant, defines)
-    folder = (kernels_dir or data_dir("kernels")).resolve()
+    folder = (kernels_dir or kernels_folder()).resolve()
     entry = _entry(stage, variant, nvcc, flags, folder, cache_dir)
     cached = (entry / "build.json").is_file()
     if not cached:
@@ -192,7 +192,7 @@ def cached_build(stage: Stage, arch: str) -> StageBuild | None:
         nvcc = find_nvcc()
     except EnvironmentLacksError:
         return None  # the compiler's version is a part of what a build is found by
-    entry = _entry(stage, "fast", nvcc, flags, data_dir("kernels").resolve(), None)
+    entry = _entry(stage, "fast", nvcc, flags, kernels_folder().resolve(), None)
     return build_stage(stage, arch) if (entry / "build.json").is_file() else None
 
 

@@ -15,7 +15,7 @@ from ncu_lab.errors import InputError, UsageError
 from ncu_lab.gpu.expectations import read_expectations
 from ncu_lab.gpu.launch_plan import PLANS
 from ncu_lab.model import Dtype, Operation, Stage
-from ncu_lab.resources import data_dir
+from ncu_lab.resources import kernels_folder
 
 REGISTRY = "stages.toml"
 
@@ -43,7 +43,7 @@ def load_stages(path: Path | None = None) -> dict[str, Stage]:
     Raises:
         InputError: When the file cannot be read or any field of it is wrong; names the file and the stage.
     """
-    path = path or data_dir("kernels") / REGISTRY
+    path = path or kernels_folder() / REGISTRY
     try:
         with path.open("rb") as file:
             document = tomllib.load(file)

@@ -11,6 +11,7 @@ from ncu_lab.gpu.request import Subject, TargetRequest
 from ncu_lab.gpu.supervisor import run_target
 from ncu_lab.model import MeasuredPeak, Notice, Problem, ProgressEvent, Reporter, silent
 from ncu_lab.render.roofs import peak_words
+from ncu_lab.resources import data_dir
 
 TIMEOUT_S = 60.0
 _SUBJECT = "peaks"
@@ -33,7 +34,8 @@ def measure_peaks(
     begin = time.monotonic()
     report(ProgressEvent("bench", _SUBJECT, "start"))
     try:
-        builds = [build_stage(source, default_arch()) for source in SOURCES]
+        # The tool's own, whatever kernels take the place of the ladder's.
+        builds = [build_stage(source, default_arch(), kernels_dir=data_dir("kernels")) for source in SOURCES]
         subjects = tuple(Subject(source, str(build.cubin)) for source, build in zip(SOURCES, builds, strict=True))
         result = run_target(TargetRequest("peaks", Problem(1, 1, 1), subjects), timeout_s=timeout_s)
     except NcuLabError as error:

@@ -40,7 +40,7 @@ from ncu_lab.model import (
     table,
 )
 from ncu_lab.parse.redaction import redact
-from ncu_lab.resources import data_dir
+from ncu_lab.resources import kernels_folder
 from ncu_lab.store import Store, run_label
 from ncu_lab.workflows.sources import kernel_texts
 
@@ -182,7 +182,7 @@ def _git_state(stages: Sequence[Stage]) -> tuple[GitState, tuple[Notice, ...]]:
     """Return the commit of the kernels; of the current folder for a program that is not ours."""
     if not stages:
         return read_state(Path.cwd())
-    folder = data_dir("kernels")
+    folder = kernels_folder()
     files = [folder / stage.file for stage in stages if stage.file]
     shared = sorted(folder.rglob("*.cuh"))
     return read_state(folder, [*files, *shared])

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from ncu_lab.collect.git import read_committed
 from ncu_lab.model import Run, SourceText
-from ncu_lab.resources import data_dir
+from ncu_lab.resources import kernels_folder
 
 KERNELS = "kernels/"
 """What the names of our own source files begin with in a cubin; see ``gpu.compile.neutral_paths``."""
@@ -17,7 +17,7 @@ _SUFFIXES = (".cu", ".cuh")
 
 def kernel_texts() -> dict[str, str]:
     """Read every source file of the kernels as it is now, by the name it has in a cubin."""
-    folder = data_dir("kernels")
+    folder = kernels_folder()
     files = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
     return {
         KERNELS + path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
@@ -54,7 +54,7 @@ def _text(run: Run, name: str) -> SourceText | None:
         return None  # runs are passed around: none may show what else is on this machine
     if own in git.sources:
         return SourceText(_lines(git.sources[own]), "run")
-    folder = data_dir("kernels")
+    folder = kernels_folder()
     committed = read_committed(folder, git.commit, own) if git.commit and not git.dirty else None
     if committed is not None:
         return SourceText(_lines(committed), "commit")

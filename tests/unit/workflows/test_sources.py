@@ -38,7 +38,7 @@ def kernels(tmp_path, monkeypatch):
     git(folder.parent, "add", ".")
     git(folder.parent, "commit", "-q", "-m", "first")
     (folder / "gemm" / "a.cu").write_text("edited\n")
-    monkeypatch.setattr(sources, "data_dir", lambda _: folder)
+    monkeypatch.setattr(sources, "kernels_folder", lambda: folder)
     return folder
 
 
