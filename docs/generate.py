@@ -50,6 +50,14 @@ def commands() -> Mapping[str, Command]:
     return {name: root.commands[name] for name in root.list_commands(typer.Context(root))}
 
 
+def with_groups() -> Iterator[tuple[str, Command]]:
+    """Yield every command by all its words: a group, and each command of it (``store``, ``store check``, …)."""
+    for name, command in commands().items():
+        yield name, command
+        for word, below in getattr(command, "commands", {}).items():
+            yield f"{name} {word}", below
+
+
 def documented(command: Command, name: str) -> list[tuple[str, str]]:
     """Return what help lists of a command: each argument and option as it is spelled, and its meaning."""
     context = typer.Context(command, info_name=name)
@@ -65,7 +73,8 @@ def _parameter_table(command: Command, name: str) -> str:
 
 def _command_section(name: str, command: Command) -> str:
     usage = " ".join(["ncu-lab", name, *command.collect_usage_pieces(typer.Context(command, info_name=name))])
-    return "\n".join([f"## {name}\n", f"`{usage}`\n", f"{command.help}\n", _parameter_table(command, name)])
+    parts = [f"{'###' if ' ' in name else '##'} {name}\n", f"`{usage}`\n", f"{command.help}\n"]
+    return "\n".join([*parts, _parameter_table(command, name)] if documented(command, name) else parts)
 
 
 def cli_page() -> str:
@@ -81,7 +90,7 @@ def cli_page() -> str:
             "program or ncu failed.\n",
             "Before the command:\n",
             _parameter_table(typer.main.get_command(app), "ncu-lab"),
-            *(_command_section(name, command) for name, command in commands().items()),
+            *(_command_section(name, command) for name, command in with_groups()),
         ]
     )
 

@@ -24,6 +24,7 @@ COMMANDS = (
     "runs",
     "show",
     "ladder",
+    "store",
     "model",
     "dashboard",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from ncu_lab.analyze.summary import summarize
 from ncu_lab.analyze.timings import share_of_reference, timing, timing_samples
@@ -21,7 +22,7 @@ from ncu_lab.model import (
     TimingSample,
 )
 
-CONFIDENCE = 0.99
+CONFIDENCE = Fraction(99, 100)
 
 
 def kernel_readings(run: Run, stages: Mapping[str, Stage]) -> KernelReadings:
@@ -37,7 +38,7 @@ def kernel_readings(run: Run, stages: Mapping[str, Stage]) -> KernelReadings:
     for one in summarize(run):
         launches.setdefault(_identity(one, stages), []).append(one)
     found = {kernel: _counted(group) for kernel, group in launches.items()}
-    samples = timing_samples(run.timings)
+    samples = timing_samples(run.timings[run.timings["ns"].notna()])
     main = {kernel.stage: kernel for kernel in reversed(found) if kernel.role == "main"}
     for subject in dict.fromkeys(one.subject for one in samples):
         kernel = main.get(subject) or KernelIdentity(subject, _dtype(subject, stages))
@@ -62,8 +63,7 @@ def _counted(group: Sequence[LaunchSummary]) -> dict[str, Estimate]:
 
 def _timed(subject: str, run: Run, samples: Sequence[TimingSample], stages: Mapping[str, Stage]) -> dict[str, Estimate]:
     stage = stages.get(subject)
-    known = [one for one in samples if math.isfinite(one.ns)]
-    found = timing(known, subject, stage.reference if stage else None)
+    found = timing(samples, subject, stage.reference if stage else None)
     time = estimate(found.samples_ns) if found else None
     if found is None or time is None:
         return {}
@@ -81,7 +81,9 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     return Estimate(statistics.median(known), len(known), *median_interval(known))
 
 
-def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | tuple[None, None]:
+def median_interval(
+    values: Sequence[float], confidence: Fraction = CONFIDENCE
+) -> tuple[float, float] | tuple[None, None]:
     """Return an interval that holds the median of what the values are drawn from, whatever its distribution.
 
     Between the k-th smallest and the k-th largest of n values lies the median with a probability of
@@ -93,7 +95,7 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     """
     ordered, count = sorted(values), len(values)
     k, ways, below = 0, 1, 1  # ways to draw k of count, and k or fewer
-    while 2 * below <= (1.0 - confidence) * 2**count and k < count:
+    while 2 * below <= (1 - confidence) * 2**count and k < count:
         k += 1
         ways = ways * (count - k + 1) // k
         below += ways

@@ -27,6 +27,7 @@ from ncu_lab.cli import (
     runs,
     show,
     stages,
+    store,
 )
 from ncu_lab.cli.containment import continue_in_child, foreign_file
 from ncu_lab.cli.messages import complain
@@ -76,6 +77,7 @@ app.command("runs")(runs.runs)
 app.command("show")(show.show)
 app.command("ladder")(ladder.ladder)
 app.command("diff")(diff.diff)
+app.add_typer(store.app, name="store")
 app.command("model")(model.model)
 app.command("dashboard")(dashboard.dashboard)
 

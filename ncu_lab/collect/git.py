@@ -10,6 +10,18 @@ from pathlib import Path
 from ncu_lab.model import GitState, Notice
 
 _TIMEOUT_S = 30.0
+_OF_ONE_REPOSITORY = frozenset(
+    {
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_PREFIX",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    }
+)
+"""Of the variables that ``git rev-parse --local-env-vars`` lists, those that say where the repository is."""
 
 
 class GitRefusedError(Exception):
@@ -67,6 +79,17 @@ def read_committed(folder: Path, commit: str, name: str) -> str | None:
         return None
 
 
+def tagged_commits(folder: Path, pattern: str) -> dict[str, str] | None:
+    """Return commit -> tag, for every tag of a pattern (``v*``) in the repository around a folder; None without one."""
+    form = "--format=%(objectname) %(*objectname) %(refname:short)"
+    try:
+        lines = git(folder, "for-each-ref", form, f"refs/tags/{pattern}").splitlines()
+    except GitRefusedError:
+        return None
+    # Of an annotated tag the second name is the commit; a plain one has none.
+    return {peeled or own: tag for own, peeled, tag in (line.split(" ", 2) for line in lines)}
+
+
 def git(folder: Path, *arguments: str) -> str:
     """Run git in ``folder``, taking no locks, and return what it prints.
 
@@ -74,10 +97,15 @@ def git(folder: Path, *arguments: str) -> str:
         GitRefusedError: When git is absent, fails or does not answer.
     """
     command = ["git", "--no-optional-locks", "-c", "core.quotePath=false", "-C", str(folder), *arguments]
-    english = {**os.environ, "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            command, env=english, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False
+            command,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
         )
     except FileNotFoundError:
         raise GitRefusedError("") from None
@@ -86,6 +114,15 @@ def git(folder: Path, *arguments: str) -> str:
     if done.returncode:
         raise GitRefusedError(next(iter(done.stderr.strip().splitlines()), f"git exited with {done.returncode}"))
     return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a git that speaks English and takes the repository from its folder alone.
+
+    Within a hook, and wherever else git starts us, variables name a repository and an index of its own.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_ONE_REPOSITORY}
+    return {**kept, "LC_ALL": "C"}
 
 
 def _read(texts: dict[str, Path]) -> dict[str, str]:

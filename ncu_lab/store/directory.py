@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from ncu_lab.store.tables import TableFile
 
 _UNFINISHED = ".writing-"
+_PROBE = ".probe-"
+_REMOVED = ".removed-"
+_LEFT = (_UNFINISHED, _PROBE, _REMOVED)
+"""How folders begin that are on their way: into the store, or out of it."""
+
 _LOCKED_WITHIN_S = 60.0
 """A folder so old has been locked, if its writer lives."""
 
@@ -71,7 +76,7 @@ class Store:
         """
         with self._writing():
             self.path.mkdir(parents=True, exist_ok=True)
-            probe = self.path / f".probe-{secrets.token_hex(4)}"
+            probe = self.path / f"{_PROBE}{secrets.token_hex(4)}"
             probe.mkdir()
             probe.rmdir()
 
@@ -98,7 +103,7 @@ class Store:
             EnvironmentLacksError: When the store cannot be written.
         """
         self.check_writable()
-        self._remove_abandoned()
+        self.remove_abandoned()
         temporary = self.path / f"{_UNFINISHED}{secrets.token_hex(8)}"
         writer = RunWriter(self.path, temporary)
         try:
@@ -108,14 +113,40 @@ class Store:
             writer.close()
             shutil.rmtree(temporary, ignore_errors=True)
 
-    def _remove_abandoned(self) -> None:
-        """Remove what writers left that were killed: those that live hold a lock on their folder."""
-        for folder in self.path.glob(f"{_UNFINISHED}*"):
-            # Without permission, or on a file system without locks, nobody can tell: it stays.
-            with contextlib.suppress(OSError), _opened(folder) as handle:
-                if time.time() - folder.stat().st_mtime > _LOCKED_WITHIN_S:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(folder, ignore_errors=True)
+    def abandoned(self) -> list[str]:
+        """Return the names of folders that writers left that were killed."""
+        return [folder.name for folder in self._left() if _unless_used(folder, lambda _: None)]
+
+    def remove_abandoned(self) -> None:
+        """Remove them: writers that live hold a lock on their folder."""
+        for folder in self._left():
+            _unless_used(folder, lambda unused: shutil.rmtree(unused, ignore_errors=True))
+
+    def _left(self) -> list[Path]:
+        return sorted(folder for folder in self.path.glob(".*") if folder.name.startswith(_LEFT))
+
+    def remove(self, run_id: str) -> None:
+        """Delete a run: out of the listings at once, then file by file; a link goes, what it links to stays.
+
+        Raises:
+            EnvironmentLacksError: When it cannot be deleted.
+        """
+        target = self.path / f"{_REMOVED}{secrets.token_hex(8)}"
+        with self._writing():
+            (self.path / run_id).rename(target)
+            if target.is_symlink():
+                target.unlink()
+            else:
+                shutil.rmtree(target)
+
+    def remove_report(self, run_id: str) -> None:
+        """Delete the raw report of a run, which stays whole without it.
+
+        Raises:
+            EnvironmentLacksError: When it cannot be deleted.
+        """
+        with self._writing():
+            (self.path / run_id / REPORT).unlink(missing_ok=True)
 
     def read(self, run_id: str) -> Run:
         """Read a run; its tables are loaded when first asked for.
@@ -224,6 +255,17 @@ def read_listed(folder: Path) -> RunMeta:
     if meta.id != folder.name:
         raise InputError(f"{folder} holds run {meta.id}", "Rename the folder to the run's id.")
     return meta
+
+
+def _unless_used(folder: Path, act: Callable[[Path], None]) -> bool:
+    """Do something with a folder that no living writer uses, holding its lock; return whether it is such a one."""
+    # Without permission, or on a file system without locks, nobody can tell: it stays.
+    with contextlib.suppress(OSError), _opened(folder) as handle:
+        if time.time() - folder.stat().st_mtime > _LOCKED_WITHIN_S:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            act(folder)
+            return True
+    return False
 
 
 def passed_over(error: NcuLabError) -> Notice:

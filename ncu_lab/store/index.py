@@ -32,7 +32,7 @@ from ncu_lab.model import (
     RunMeta,
     SeriesPoint,
 )
-from ncu_lab.resources import data_dir
+from ncu_lab.resources import is_bundled
 from ncu_lab.store.directory import Store, passed_over, read_listed
 from ncu_lab.store.encoding import decode, encode
 from ncu_lab.store.index_file import in_memory, load, save
@@ -225,7 +225,7 @@ class RunIndex:
         Returns:
             Why it cannot be written, None when it could or need not be.
         """
-        if self._unsaved < WORTH_SAVING or _is_bundled(self._store.path):
+        if self._unsaved < WORTH_SAVING or is_bundled(self._store.path):
             return None
         try:
             save(self._db, self._file)
@@ -263,7 +263,3 @@ def _checksum(folder: Path) -> str:
         return hashlib.sha256((folder / META).read_bytes()).hexdigest()
     except OSError as error:  # removed since it was read
         raise InputError(f"run {folder.name} cannot be read: {META}: {error.strerror}") from error
-
-
-def _is_bundled(store: Path) -> bool:
-    return os.path.realpath(store) == os.path.realpath(data_dir("examples"))

@@ -40,8 +40,19 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     "rules": RULE_COLUMNS,
     "timings": TIMING_COLUMNS,
 }
+PARTS: Mapping[str, tuple[str, Any]] = {
+    BUILDS: ("builds", tuple[StageBuild, ...]),
+    CHECKS: ("checks", tuple[CheckCase, ...]),
+    SOURCES: ("sources", Mapping[str, str]),
+}
+"""The JSON files beside ``run.json``: the key that matters, and its type."""
+
 _MAGIC = b"PAR1"
 """What a Parquet file begins and ends with."""
+
+
+class NewerSchemaError(InputError):
+    """A run that a newer ncu-lab wrote."""
 
 
 class _StoredRun(Run):
@@ -51,7 +62,8 @@ class _StoredRun(Run):
         if name not in (*TABLES, "sources") or "_folder" not in self.__dict__:
             raise AttributeError(name)
         folder = self.__dict__["_folder"]
-        value = _read_frame(folder, self.meta, name) if name in TABLES else _read_sources(folder, self.meta)
+        # A run of an earlier version, or of code without lines, has no sources.
+        value = _read_frame(folder, self.meta, name) if name in TABLES else _read_part(folder, self.meta, SOURCES, {})
         object.__setattr__(self, name, value)
         return value
 
@@ -66,8 +78,8 @@ def read_directory(folder: Path) -> Run:
     run = _StoredRun.__new__(_StoredRun)
     contents = {
         "meta": meta,
-        "builds": _read_listed(folder, meta, BUILDS, "builds", tuple[StageBuild, ...]),
-        "checks": _read_listed(folder, meta, CHECKS, "checks", tuple[CheckCase, ...]),
+        "builds": _read_part(folder, meta, BUILDS, ()),
+        "checks": _read_part(folder, meta, CHECKS, ()),
         "_folder": folder,
     }
     for name, value in contents.items():
@@ -83,13 +95,28 @@ def read_meta(folder: Path) -> RunMeta:
     Raises:
         InputError: When the directory is no run, is corrupt, or a newer ncu-lab wrote it.
     """
-    file = folder / META
-    data = _read_json(file, folder)
+    meta = read_description(folder)
+    if lost := [name for name in meta.checksums if name != REPORT and not os.path.isfile(folder / name)]:
+        raise _corrupt(folder, f"{', '.join(lost)} missing")
+    for name in meta.checksums:
+        if name.endswith(".parquet"):
+            _check_ends(folder, name)
+    return meta
+
+
+def read_description(folder: Path) -> RunMeta:
+    """Read ``run.json`` of a run directory, and nothing else of it.
+
+    Raises:
+        NewerSchemaError: When a newer ncu-lab wrote it.
+        InputError: When it is not there, or not of a run.
+    """
+    data = _read_json(folder / META, folder)
     schema = data.get("schema")
     if not isinstance(schema, int):
         raise _corrupt(folder, f"{META} has no schema version")
     if schema > SCHEMA:
-        raise InputError(
+        raise NewerSchemaError(
             f"run {folder.name} has schema {schema}, this ncu-lab reads up to {SCHEMA}",
             "A newer ncu-lab wrote it: pip install --upgrade ncu-lab",
         )
@@ -97,11 +124,6 @@ def read_meta(folder: Path) -> RunMeta:
         meta = decode(RunMeta, data)
     except (ValueError, NcuLabError) as error:
         raise _corrupt(folder, f"{META}: {error}") from error
-    if lost := [name for name in meta.checksums if name != REPORT and not os.path.isfile(folder / name)]:
-        raise _corrupt(folder, f"{', '.join(lost)} missing")
-    for name in meta.checksums:
-        if name.endswith(".parquet"):
-            _check_ends(folder, name)
     assert isinstance(meta, RunMeta)
     return meta
 
@@ -119,26 +141,29 @@ def _check_ends(folder: Path, name: str) -> None:
         raise _corrupt(folder, f"{name} is cut or overwritten")
 
 
-def _read_listed(folder: Path, meta: RunMeta, name: str, key: str, kind: Any) -> Any:
+def _read_part(folder: Path, meta: RunMeta, name: str, otherwise: Any) -> Any:
     if name not in meta.checksums:
-        return ()
+        return otherwise
     data = _read_checked(folder, meta, name)
     try:
-        return decode(kind, _parse(data).get(key, []), key)
-    except (ValueError, AttributeError, NcuLabError) as error:
+        return decode_part(data, name)
+    except ValueError as error:
         raise _corrupt(folder, f"{name}: {error}") from error
 
 
-def _read_sources(folder: Path, meta: RunMeta) -> Mapping[str, str]:
-    """Read the text of source files; a run of an earlier version, or of code without lines, has none."""
-    if SOURCES not in meta.checksums:
-        return {}
-    data = _read_checked(folder, meta, SOURCES)
+def decode_part(data: bytes, name: str) -> Any:
+    """Return what the bytes of one of :data:`PARTS` say.
+
+    Raises:
+        ValueError: When they are not JSON, or not of its type.
+    """
+    key, kind = PARTS[name]
     try:
-        found: Mapping[str, str] = decode(Mapping[str, str], _parse(data).get("sources", {}), "sources")
-    except (ValueError, AttributeError) as error:
-        raise _corrupt(folder, f"{SOURCES}: {error}") from error
-    return found
+        return decode(kind, _parse(data).get(key, {} if name == SOURCES else []), key)
+    except AttributeError:
+        raise ValueError("not a JSON object") from None
+    except NcuLabError as error:
+        raise ValueError(error.message) from error
 
 
 def _read_frame(folder: Path, meta: RunMeta, name: str) -> pd.DataFrame:

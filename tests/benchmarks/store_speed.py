@@ -1,0 +1,171 @@
+"""A store of 10,000 runs: listed, filtered and read as a series, beside a bare parse of every run.json.
+
+Run: ``.venv/bin/python tests/benchmarks/store_speed.py [--runs N] [--keep DIR]``; it takes minutes and 300 MB below
+the temporary folder. The runs are the bundled one cut to a stage and its reference, with their own ids, commits, times
+and values; what they share is hard linked. The floor, in the same process, is what any program must do that keeps no
+index: ``os.scandir`` and ``json.loads`` of every ``run.json``.
+
+What is held, after the first indexing: the workflow's listing, filtering and series under 1 s each, and so the whole
+commands ``ncu-lab runs`` as a table and as JSON. Exits 1 when one is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS.parent), str(TESTS)]
+
+from startup import NCU_LAB, seconds  # noqa: E402  # beside this file
+
+from ncu_lab.metrics import CATALOGUE  # noqa: E402  # after the path is set
+from ncu_lab.model import Problem, Run, RunFilter  # noqa: E402
+from ncu_lab.resources import data_dir  # noqa: E402
+from ncu_lab.store import Store  # noqa: E402
+from ncu_lab.store.encoding import encode  # noqa: E402
+from ncu_lab.store.stored_run import META, TABLES  # noqa: E402
+from ncu_lab.store.tables import write_table  # noqa: E402
+from ncu_lab.workflows.indexing import list_runs, series  # noqa: E402
+
+STAGES = ("2d", "cublas-fp32")
+ROUNDS, MOST_S = 5, 1.0
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def template() -> Run:
+    """Return the bundled run of the ladder, cut to two stages and to what the catalogue reads."""
+    from dataclasses import replace
+
+    examples = Store(data_dir("examples"))
+    id = next(meta.id for meta in examples.metas()[0] if meta.problem == Problem(4096, 4096, 4096))
+    run = examples.read_whole(id)
+    launches = run.launches[run.launches["stage"].isin(STAGES)]
+    known = {
+        name for one in CATALOGUE for part in (one, *one.others) for counter in part.counters for name in counter.names
+    }
+    kept = {name: getattr(run, name) for name in TABLES}
+    for name in ("metrics", "instances", "rules"):
+        kept[name] = kept[name][kept[name]["launch"].isin(launches["launch"])]
+    kept["metrics"] = kept["metrics"][kept["metrics"]["metric"].isin(known)]
+    accesses = kept["instances"]["metric"].isin(
+        ["inst_executed", "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"]
+    )
+    kept["instances"] = kept["instances"][accesses & kept["instances"]["sass"].str.contains(r"LD|ST", na=False)]
+    kept["timings"] = kept["timings"][kept["timings"]["subject"].isin(STAGES)]
+    kept["launches"] = launches
+    builds = tuple(build for build in run.builds if build.stage in STAGES)
+    meta = replace(run.meta, stages=STAGES)
+    return replace(run, meta=meta, builds=builds, checks=(), sources={}, **kept)  # type: ignore[arg-type]  # the tables
+
+
+def make_store(folder: Path, count: int) -> Store:
+    """Write runs that differ in id, time, commit, tree and every duration; ten runs a commit."""
+    run, store = template(), Store(folder)
+    first = store.write(run)
+    written = json.loads((first / META).read_text())
+    durations = run.metrics["metric"] == "gpu__time_duration.sum"
+    for index in range(count):
+        created, commit = EPOCH + timedelta(minutes=11 * index), hashlib.sha1(b"%d" % (index // 10)).hexdigest()
+        id = f"{created:%Y%m%dT%H%M%S}-2d-{commit[:7]}-{index:04x}"
+        target = folder / id
+        target.mkdir()
+        metrics, timings = run.metrics.copy(), run.timings.copy()
+        metrics.loc[durations, "value"] *= 1.0 + index % 97 / 1e4
+        timings["ns"] *= 1.0 + index % 97 / 1e4
+        own = {"metrics.parquet": write_table(metrics, TABLES["metrics"])}
+        own["timings.parquet"] = write_table(timings, TABLES["timings"])
+        for name in written["checksums"]:
+            if name in own:
+                (target / name).write_bytes(own[name])
+            else:
+                os.link(first / name, target / name)
+        checksums = written["checksums"] | {name: hashlib.sha256(data).hexdigest() for name, data in own.items()}
+        git = written["git"] | {"commit": commit, "branch": "main", "dirty": index % 50 == 0}
+        meta: dict[str, Any] = {**written, "id": id, "created": created.isoformat(), "git": git, "checksums": checksums}
+        (target / META).write_text(json.dumps(encode(meta), indent=1))
+    for file in first.iterdir():
+        file.unlink()
+    first.rmdir()
+    return store
+
+
+def bare(folder: Path) -> int:
+    """Parse every run.json, as a short script would."""
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name[0] != ".":
+                with open(f"{entry.path}/{META}", "rb") as file:
+                    found.append(json.loads(file.read()))
+    return len(found)
+
+
+def timed(work: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """Return the median wall time of some work."""
+    samples = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        work()
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples)
+
+
+def measure(folder: Path, count: int) -> bool:
+    """Print every figure; return whether all that is held was met."""
+    floor = timed(lambda: bare(folder))
+    first = timed(lambda: list_runs(folder), 1)
+    tables = timed(lambda: series(folder, "duration_ns"), 1)
+    half = RunFilter(("2d",), "h200", None, ("complete",), EPOCH + timedelta(minutes=11 * count // 2))
+    environment = ["--store", folder]
+    held = {
+        "listed": timed(lambda: list_runs(folder)),
+        "filtered (stage, GPU, status, since)": timed(lambda: list_runs(folder, half)),
+        "series of duration_ns, stage 2d": timed(lambda: series(folder, "duration_ns", RunFilter(("2d",)))),
+        "series of time_ns, all stages": timed(lambda: series(folder, "time_ns")),
+        "ncu-lab runs": statistics.median(seconds([NCU_LAB, "runs", *environment]) for _ in range(ROUNDS)),
+        "ncu-lab runs --format json": statistics.median(
+            seconds([NCU_LAB, "runs", *environment, "--format", "json"]) for _ in range(ROUNDS)
+        ),
+    }  # fmt: skip
+    points = len(series(folder, "duration_ns", RunFilter(("2d",)))[0])
+    assert points == count, f"{points} points of {count} runs"
+    index = next((folder / ".index").glob("*.sqlite"))
+    print(f"{count} runs; the index has {index.stat().st_size / 1e6:.1f} MB")
+    print(f"{'bare parse of every run.json':<40} {floor:7.3f} s   1.00 (floor)")
+    print(f"{'first indexing, for listings':<40} {first:7.3f} s  {first / floor:5.2f}")
+    print(f"{'first reading of tables, for series':<40} {tables:7.3f} s  {tables / floor:5.2f}")
+    met = True
+    for name, taken in held.items():
+        met &= taken < MOST_S
+        print(
+            f"{name:<40} {taken:7.3f} s  {taken / floor:5.2f}  {'' if taken < MOST_S else 'MISSED'} (goal: {MOST_S} s)"
+        )
+    return met
+
+
+def main() -> int:
+    """Make the store, measure, and tell whether all was met."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--keep", type=Path, help="make the store here and leave it")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.keep or Path(temporary) / "store"
+        make = timed(lambda: make_store(folder, arguments.runs), 1)
+        print(f"{arguments.runs} runs made in {make:.0f} s")
+        return 0 if measure(folder, arguments.runs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
