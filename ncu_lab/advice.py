@@ -24,6 +24,8 @@ COMMANDS = (
     "runs",
     "show",
     "ladder",
+    "diff",
+    "gate",
     "store",
     "model",
     "dashboard",

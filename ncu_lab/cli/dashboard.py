@@ -26,7 +26,7 @@ def dashboard(
 
     Durations, stalls, sectors, bank conflicts, occupancy and the roofline.
 
-    The page reads the store and never writes; new runs appear on it by themselves. Ctrl-C ends it.
+    The page reads the store and changes no run; new runs appear on it by themselves. Ctrl-C ends it.
     """
     folder = store_to_read(store, example, only_runs=True)
 

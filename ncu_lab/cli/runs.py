@@ -81,7 +81,6 @@ def runs(
     from ncu_lab.model import RunFilter
     from ncu_lab.render.terminal import emit
     from ncu_lab.workflows.indexing import list_runs
-    from ncu_lab.workflows.reading import commits_of
 
     wanted = RunFilter(
         stages=tuple(stage or ()),
@@ -95,6 +94,8 @@ def runs(
     for notice in notices:
         warn(notice.message)
     if commit is not None:
+        from ncu_lab.workflows.reading import commits_of
+
         of_commit = RunFilter(commits=commits_of(commit, metas))
         metas = [meta for meta in metas if of_commit.fits(meta)]
     shown = metas[:limit]

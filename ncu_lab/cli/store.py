@@ -64,10 +64,10 @@ def _print_health(folder: Path, health: StoreHealth) -> None:
         place = damage.run if damage.file is None else f"{damage.run}/{damage.file}"
         terminal.line(("✗ ", BAD), place)
         terminal.paragraph(f"{damage.message}. {damage.hint}", indent=4)
-    looked_at = f"{health.runs} runs, {health.files} files, {si(health.bytes, 'B')} in {folder}"
+    looked_at = f"{_count(health.runs, 'run')}, {_count(health.files, 'file')}, {si(health.bytes, 'B')} in {folder}"
     if health.damages:
         runs = len({damage.run for damage in health.damages})
-        terminal.line(f"{looked_at}: {len(health.damages)} damages in {runs} folders")
+        terminal.line(f"{looked_at}: {_count(len(health.damages), 'damage')} in {_count(runs, 'folder')}")
     else:
         terminal.line(("✓ ", GOOD), f"{looked_at}: all as written")
 
@@ -149,10 +149,16 @@ def _words(store: Path | None, asked: dict[str, Any]) -> str:
 
 def _agreed(plan: PrunePlan) -> bool:
     """Ask on a terminal; without one, nobody agreed."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    what = "reports" if plan.policy.drop_reports else "runs"
-    return typer.confirm(f"Delete {len(plan.doomed)} {what}?", err=True)
+    what = "report" if plan.policy.drop_reports else "run"
+    return _on_terminal() and typer.confirm(f"Delete {_count(len(plan.doomed), what)}?", err=True)
+
+
+def _on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _print_plan(folder: Path, plan: PrunePlan) -> None:
@@ -160,15 +166,15 @@ def _print_plan(folder: Path, plan: PrunePlan) -> None:
     from ncu_lab.render.terminal import Column, Terminal
 
     terminal, doomed = Terminal(sys.stdout), plan.doomed
-    what = "reports" if plan.policy.drop_reports else "runs"
+    what = "report" if plan.policy.drop_reports else "run"
     if doomed:
         rows = [{"run": fate.run, "size": fate.bytes} for fate in doomed]
         size = Column("size", "size", lambda row: si(row["size"], "B"))
-        terminal.table(rows, [Column("run", f"{what} that no rule keeps", align="left"), size])
+        terminal.table(rows, [Column("run", f"{what}s that no rule keeps", align="left"), size])
     for name in plan.leftovers:
         terminal.line(f"{name}  left by a writer that was killed")
     total = si(sum(fate.bytes for fate in doomed), "B")
-    terminal.line(f"{len(doomed)} {what} would go ({total}), {len(plan.fates) - len(doomed)} stay in {folder}")
+    terminal.line(f"{_count(len(doomed), what)} would go ({total}), {len(plan.fates) - len(doomed)} stay in {folder}")
     for reason, count in _reasons(plan.fates).most_common():
         terminal.line(f"  {count}: {reason}")
 

@@ -103,14 +103,15 @@ class RunIndex:
         known = dict(self._db.execute("SELECT id, stamp FROM runs"))
         changed = [name for name, stamp in stamps.items() if stamp is None or known.get(name) != stamp]
         notices = []
-        gone = set(known) - set(stamps)
+        gone = known.keys() - stamps.keys()
         for count, name in enumerate(changed):
             progress(count, len(changed))
             try:
                 self._put(name)
             except NcuLabError as error:
-                notices.append(passed_over(error))
-                gone |= {name} & set(known)
+                if os.path.lexists(self._store.path / name):  # else it was removed meanwhile
+                    notices.append(passed_over(error))
+                gone |= {name} & known.keys()
         self._forget(gone)
         if changed or gone:
             # Once, for all, as it looks at every reading; no kernel has been added that may have got a freed number.
