@@ -28,12 +28,15 @@ def gate(changes: Iterable[Change], policy: Policy) -> tuple[Judged, ...]:
         if held is not None:
             outcome, why = _outcome(change, held)
             consequence = {"inconclusive": held.inconclusive, "missing": held.missing}.get(outcome, "report")
-            judged.append(Judged(change, outcome, held.limit, why, outcome == "violation" or consequence == "fail"))
+            fails = outcome == "violation" or consequence == "fail"
+            judged.append(Judged(change, outcome, held.limit, why, fails, held.better))
     return tuple(judged)
 
 
 def _outcome(change: Change, held: Held) -> tuple[Outcome, str]:
     a, b = change.a, change.b
+    if not change.comparable:
+        return "missing", f"not comparable: {change.why}"
     if a is None or b is None or not (math.isfinite(a) and math.isfinite(b)):
         return "missing", change.why or "not collected on both sides"
     if change.same or a == b:

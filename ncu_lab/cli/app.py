@@ -20,9 +20,11 @@ from ncu_lab.cli import (
     dashboard,
     diff,
     doctor,
+    gate,
     import_,
     ladder,
     model,
+    noise,
     profile,
     runs,
     show,
@@ -77,6 +79,8 @@ app.command("runs")(runs.runs)
 app.command("show")(show.show)
 app.command("ladder")(ladder.ladder)
 app.command("diff")(diff.diff)
+app.command("gate")(gate.gate)
+app.command("noise")(noise.noise)
 app.add_typer(store.app, name="store")
 app.command("model")(model.model)
 app.command("dashboard")(dashboard.dashboard)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_lab.metrics import Kind
-from ncu_lab.model.policy import Limit
+from ncu_lab.model.policy import Direction, Limit
 from ncu_lab.model.runs import Notice
 
 Outcome = Literal["violation", "improvement", "inconclusive", "missing", "passed"]
@@ -33,11 +33,12 @@ class Change:
         kind: Its class.
         a: Value before; None where it is missing.
         b: Value after; likewise.
-        interval: The 99% interval of the relative change B/A - 1, as shares; None where it has none: it is exact, or
-            there are too few samples.
+        estimate: The relative change B/A - 1 as a share, by samples; None where it is that of the two values.
+        interval: Its 99% interval; None where it has none: it is exact, or there are too few samples.
         p: Two-sided p of samples; None where there are none to compare.
         n_a: Samples before.
         n_b: Samples after.
+        comparable: Whether the two values can be compared.
         same: Whether B and A differ by no more than the quantity does between profiles of one build.
         why: Why a value is missing, or not comparable, or cannot be told; in words.
         detail: What else there is to tell of the change, in a few words.
@@ -52,10 +53,12 @@ class Change:
     kind: Kind
     a: float | None
     b: float | None
+    estimate: float | None = None
     interval: tuple[float, float] | None = None
     p: float | None = None
     n_a: int = 1
     n_b: int = 1
+    comparable: bool = True
     same: bool = False
     why: str = ""
     detail: str = ""
@@ -72,6 +75,7 @@ class Judged:
         limit: How much worse was allowed; None where it could not be judged at all.
         why: The reason, in a few words.
         fails: Whether the gate fails because of it.
+        better: Which way is better.
     """
 
     change: Change
@@ -79,6 +83,7 @@ class Judged:
     limit: Limit | None
     why: str
     fails: bool
+    better: Direction = "lower"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +113,17 @@ class GateResult:
     @property
     def passed(self) -> bool:
         """Whether nothing fails it."""
-        return not any(one.fails for one in self.judged)
+        return not self.failing
+
+    @property
+    def failing(self) -> tuple[Judged, ...]:
+        """What fails it: violations, and what else the policy makes fail."""
+        return tuple(one for one in self.judged if one.fails)
 
     def of(self, outcome: Outcome) -> tuple[Judged, ...]:
         """Return what had one outcome, in order."""
         return tuple(one for one in self.judged if one.outcome == outcome)
+
+    def reported(self, outcome: Outcome) -> tuple[Judged, ...]:
+        """Return what had one outcome and does not fail."""
+        return tuple(one for one in self.of(outcome) if not one.fails)

@@ -24,7 +24,7 @@ from ncu_lab.resources import data_dir
 from ncu_lab.workflows.building import build_variants, describe_build, stopping
 
 _FOLDER = "kernels"
-_PLACE = re.compile(r"(?P<file>[\w./+-]+\.cuh?)\((?P<line>\d+)\)")
+_PLACE = re.compile(r"(?P<file>[\w./+-]+\.cuh?):(?P<line>\d+):")
 _Key = tuple[str, str]
 """Stage id and architecture."""
 
@@ -55,7 +55,7 @@ def gate_static(
     checkout stays as it is.
 
     Args:
-        here: A folder in the repository; where it has no ``kernels/stages.toml``, the bundled kernels are gated.
+        here: A folder in the repository; outside of any the bundled kernels are gated.
         policy: What is allowed.
         against: A git revision; by default where HEAD and the default branch parted.
         stages: Only these stages.
@@ -79,7 +79,7 @@ def gate_static(
         a = _Sources(folder, _stages_of_commit(folder, commit))
         b = _Sources(repository.root / _FOLDER, load_stages(repository.root / _FOLDER / REGISTRY))
         wanted = _wanted(stages, a, b)
-        made_a = _build(a, wanted, targets, commit.words, report)
+        made_a = _build(a, wanted, targets, commit.hash[:7], report)
         made_b = _build(b, wanted, targets, "", report)
     judged: list[Judged] = []
     for key in made_b:
@@ -95,18 +95,18 @@ def gate_static(
 
 
 def _repository(here: Path) -> Repository:
-    """Return the repository of the kernels here, else that of the bundled ones.
+    """Return the repository of the kernels here; outside of any, that of the bundled ones.
 
     Raises:
-        InputError: When neither has one.
+        InputError: When there is none with kernels.
     """
     own = repository_of(here)
     if own is not None and (own.root / _FOLDER / REGISTRY).is_file():
         return own
     bundled = data_dir("kernels")
-    repository = repository_of(bundled)
-    if repository is not None and repository.root / _FOLDER == bundled:
-        return repository
+    around = repository_of(bundled) if own is None else None
+    if around is not None and around.root / _FOLDER == bundled:
+        return around
     where = f"{own.root} has no {_FOLDER}/{REGISTRY}" if own else f"{here} is in no git repository"
     raise InputError(
         f"{where}: there is nothing to compare with",
@@ -210,6 +210,6 @@ def _place(folder: Path, stage: Stage) -> Place:
 
 
 def _place_of_error(message: str) -> Place | None:
-    """Return the place that a compiler's message begins with: ``kernels/gemm/04_2d.cu(12): error``."""
+    """Return the place that a compiler's message begins with: ``kernels/gemm/04_2d.cu:12: …``."""
     found = _PLACE.match(message)
     return None if found is None else Place(found["file"], int(found["line"]))
