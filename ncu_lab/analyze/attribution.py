@@ -196,20 +196,20 @@ def _contribution(attribution: Attribution, part: Part) -> Contribution:
 
 
 def longest_chain(steps: Mapping[str, tuple[str, Attribution]]) -> Chain | None:
-    """Return the longest row of steps that follow from one another; of equally long ones, the last.
+    """Return the longest row of steps that follow from one another; of equally long ones, that with the fastest end.
 
     Args:
         steps: Stage -> its predecessor and the split between them, in ladder order; only stages that have one.
     """
-    longest: list[str] = []
+    rows = []
     for last in steps:
         stages = [last]
         while stages[0] in steps and steps[stages[0]][0] not in stages:
             stages.insert(0, steps[stages[0]][0])
-        if len(stages) >= len(longest):
-            longest = stages
-    if not longest:
+        rows.append(stages)
+    if not rows:
         return None
+    longest = max(rows, key=lambda stages: (len(stages), -steps[stages[-1]][1].b_ns))
     splits = [steps[stage][1] for stage in longest[1:]]
     return Chain(tuple(longest), _sums(one.log2 for one in splits), _sums(one.stall_families_log2 for one in splits))
 

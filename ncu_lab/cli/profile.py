@@ -256,7 +256,7 @@ def _show(run: Run, store: Path, where: str, format: Format) -> None:
         return
     if len(kernels) == 1:
         chosen = [one for one in seen.summaries if one.stage == kernels[0] and one.role == "main"]
-        write_view(seen, chosen, format, selected=True)
+        write_view(seen, chosen, format, selected=True, where_to_write=where)
         terminal.line()
         terminal.command(f"ncu-lab ladder{where}", lead="Next: ")
         terminal.command(f"ncu-lab dashboard{where}", lead="      ")

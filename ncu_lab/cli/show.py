@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,13 +40,14 @@ class Sort(StrEnum):
 
 def show(
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="X",
             help="A run, the beginning of its id, @last, a commit, a stage, or a .ncu-rep or CSV file. Said outright: "
-            "run:ID, rev:COMMIT, stage:ID, file:PATH.",
+            "run:ID, rev:COMMIT, stage:ID, file:PATH. Default: @last; with --stage, the newest complete run with it.",
+            show_default=False,
         ),
-    ] = "@last",
+    ] = None,
     launch: Annotated[
         list[int] | None,
         typer.Option("--launch", metavar="N", help="Only this launch; repeatable.", show_default=False),
@@ -75,6 +79,8 @@ def show(
 
     Lists its launches; the longest one in full. A stage, 2d or stage:2d, is shown in full from its newest complete run.
 
+    Sentences say what limits it, what changed from the stage before and why, what there is to gain, what to try next.
+
     With --source, its hot lines follow: samples show where warps wait, sectors and wavefronts over their ideal what
     they wait for. --format json and csv have all lines.
 
@@ -83,23 +89,37 @@ def show(
     from ncu_lab.render.source import CodeChoice
     from ncu_lab.store import Store
     from ncu_lab.workflows.climbing import view
-    from ncu_lab.workflows.reading import find_run
+    from ncu_lab.workflows.reading import find_run, find_run_of
 
     if (sort is not Sort.SOURCE or lines is not None) and not (source or sass):
         raise UsageError("--sort and --lines are of the lines of source", "Add --source or --sass.")
     choice = CodeChoice(sass, sort.value, lines) if source or sass else None
     folder, where = store_to_read(store, example), store_words(store, example)
-    found = find_run(what, folder, where)
+    found = find_run_of(stage, folder, where) if what is None and stage else find_run(what or LAST, folder, where)
     seen = view(found.run)
     for notice in (*found.passed_over, *seen.run.meta.warnings):
         if notice.code not in _OF_MAKING:
             warn(notice.message)
     asked = stage or ([found.stage] if found.stage and not launch else [])
     chosen = _chosen(seen, launch or [], asked)
-    write_view(seen, chosen, format, selected=bool(launch or asked), raw=raw, choice=choice)
+    named = Store(folder).short_id(seen.run.meta.id) if found.stage else what or LAST
+    whole = f"ncu-lab show {shlex.quote(named)}"
+    write_view(
+        seen,
+        chosen,
+        format,
+        selected=bool(launch or asked),
+        raw=raw,
+        choice=choice,
+        show_stage=lambda stage: f"{whole} --stage {stage}{where}",
+        where_to_write=store_words(store),
+    )
     if found.stage and format is Format.TABLE:
-        _print_origin(seen, f"ncu-lab show {Store(folder).short_id(seen.run.meta.id)}{where}")
+        _print_origin(seen, f"{whole}{where}")
 
+
+LAST = "@last"
+"""What is shown unless the user names something."""
 
 _OF_MAKING = ("ncu", "git")
 """Notices of how a run was made, told then; what they tell does not make its data doubtful."""
@@ -113,6 +133,8 @@ def write_view(
     selected: bool = False,
     raw: bool = False,
     choice: CodeChoice | None = None,
+    show_stage: Callable[[str], str] | None = None,
+    where_to_write: str = "",
 ) -> None:
     """Write launches of a run to stdout.
 
@@ -123,6 +145,8 @@ def write_view(
         selected: Whether the user named them; each is then shown in full, else the longest is.
         raw: Whether to add every metric of the report.
         choice: What of their code to add; as CSV only that is written.
+        show_stage: Gives the command that shows another stage of this run, for the one that is advised.
+        where_to_write: The options that name the store to a command that writes, for that which is not measured.
     """
     from ncu_lab.render.documents import show_document
     from ncu_lab.render.markdown import show_markdown
@@ -141,9 +165,31 @@ def write_view(
     elif format is Format.MARKDOWN:
         sys.stdout.write(Terminal(sys.stdout).spell(show_markdown(view, chosen, code=code)))
     else:
-        _print(view, chosen, in_full, Terminal(sys.stdout), raw=raw, code=code)
+        advised = _Advised(view, show_stage, where_to_write)
+        _print(view, chosen, in_full, Terminal(sys.stdout), raw=raw, code=code, advised=advised)
         if chosen and not selected:
             print_hints(view, in_full, Terminal(sys.stdout))
+
+
+@dataclass(frozen=True)
+class _Advised:
+    """What to type to see the stage that is advised next."""
+
+    view: RunView
+    show_stage: Callable[[str], str] | None
+    where_to_write: str
+
+    def command(self, summary: LaunchSummary) -> str:
+        """Return what shows it, or profiles it where the run lacks it; empty where none is advised."""
+        from ncu_lab.render.explanation import profile_command
+
+        explanation = self.view.explanations.get(summary.launch)
+        stage = explanation.advice.stage if explanation and explanation.advice else None
+        if stage is None:
+            return ""
+        if self.show_stage is not None and stage in self.view.rows:
+            return self.show_stage(stage)
+        return profile_command(stage, self.view.run.meta.problem, self.where_to_write)
 
 
 def _chosen(view: RunView, launches: list[int], stages: list[str]) -> list[LaunchSummary]:
@@ -177,6 +223,7 @@ def _print(
     *,
     raw: bool,
     code: Code | None,
+    advised: _Advised,
 ) -> None:
     """Print the table of launches where there are several, then some in full."""
     from ncu_lab.render.source import print_source
@@ -190,6 +237,8 @@ def _print(
         if len(chosen) != 1:
             terminal.line()
         print_launch(view, summary, terminal, context=len(chosen) == 1)
+        if command := advised.command(summary):
+            terminal.command(command, lead="  ")
         if code is not None:
             terminal.line()
             print_source(code.spots[summary.launch], terminal, code.choice)

@@ -17,6 +17,7 @@ from ncu_lab.model.expectations import (
     Origin,
     Relation,
 )
+from ncu_lab.model.explanation import TOPICS, Advice, Explanation, LadderExplanation, Room, Technique, Topic
 from ncu_lab.model.hotspots import HotSpots, SourceText, Spot
 from ncu_lab.model.progress import (
     ProgressEvent,
@@ -112,8 +113,10 @@ __all__ = [
     "TIMED_UNITS",
     "TIME_KEY",
     "TIMING_COLUMNS",
+    "TOPICS",
     "USABLE",
     "Access",
+    "Advice",
     "Architecture",
     "Attribution",
     "BlockDemand",
@@ -135,6 +138,7 @@ __all__ = [
     "Evidence",
     "Expectation",
     "ExpectationStatus",
+    "Explanation",
     "Fact",
     "Factors",
     "Family",
@@ -147,6 +151,7 @@ __all__ = [
     "KernelReadings",
     "KernelShape",
     "Ladder",
+    "LadderExplanation",
     "LadderRow",
     "LaunchAccess",
     "LaunchSummary",
@@ -173,6 +178,7 @@ __all__ = [
     "RoofKind",
     "Roofline",
     "RooflinePoint",
+    "Room",
     "Run",
     "RunFilter",
     "RunMeta",
@@ -188,8 +194,10 @@ __all__ = [
     "Status",
     "Step",
     "StoreHealth",
+    "Technique",
     "Theory",
     "TimingSample",
+    "Topic",
     "Unattributed",
     "Variant",
     "Verdict",

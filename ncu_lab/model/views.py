@@ -10,6 +10,7 @@ from ncu_lab.metrics import Reading
 from ncu_lab.model.access import LaunchAccess
 from ncu_lab.model.attribution import Attribution, Chain, Unattributed
 from ncu_lab.model.expectations import Finding
+from ncu_lab.model.explanation import Explanation, LadderExplanation
 from ncu_lab.model.published import PublishedFigure
 from ncu_lab.model.roofline import Family, MeasuredPeak, Roof, Roofline, RooflinePoint
 from ncu_lab.model.runs import Device, Environment, Notice, Run
@@ -142,6 +143,8 @@ class Ladder:
     published: tuple[PublishedFigure, ...] = ()
     """What others measured of such stages, on other GPUs."""
     chain: Chain | None = None
+    explanation: LadderExplanation | None = None
+    """What is said of it in plain words."""
 
     def roofline(self, family: Family) -> Roofline | None:
         """Return the chart of a family; None when none of its launches was placed."""
@@ -161,6 +164,7 @@ class RunView:
         verdicts: Launch -> what bounds it.
         datasheet: Peaks of the GPU by its maker's datasheet; empty where it is not known.
         accesses: Launch -> its memory accesses, judged.
+        explanations: Launch -> what is said of it in plain words.
     """
 
     run: Run
@@ -171,3 +175,4 @@ class RunView:
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     accesses: Mapping[int, LaunchAccess] = field(default_factory=dict)
     datasheet: tuple[Roof, ...] = ()
+    explanations: Mapping[int, Explanation] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from ncu_lab.model import Device, Json, Ladder, LadderRow, LaunchSummary, Notice
 from ncu_lab.render.access import access_document
 from ncu_lab.render.attribution import attribution_document, chain_document, lacking_document
 from ncu_lab.render.expectations import findings_document, row_of
+from ncu_lab.render.explanation import ladder_sentences, launch_sentences, sentences_document
 from ncu_lab.render.published import published_document
 from ncu_lab.render.roofs import peak_documents, point_document, roof_document, roofline_document
 from ncu_lab.render.source import Code, source_document
@@ -62,6 +63,7 @@ def ladder_document(ladder: Ladder) -> Json:
         "rooflines": [roofline_document(chart) for chart in ladder.rooflines],
         "peaks": peak_documents(ladder.measured, ladder.datasheet),
         "chain": chain_document(ladder.chain),
+        "explanation": sentences_document(ladder_sentences(ladder.explanation)),
         "omitted": notices_document(ladder.omitted),
         "warnings": notices_document(ladder.warnings),
     }
@@ -145,7 +147,13 @@ def _launch(view: RunView, summary: LaunchSummary) -> Json:
         "verdict": verdict_document(view.verdicts.get(summary.launch)),
         "expectations": findings_document(row_of(view, summary)),
         **access_document(view.accesses.get(summary.launch)),
+        "explanation": _explanation(view, summary),
     }
+
+
+def _explanation(view: RunView, summary: LaunchSummary) -> list[Json]:
+    explanation = view.explanations.get(summary.launch)
+    return sentences_document(launch_sentences(explanation)) if explanation else []
 
 
 def _metrics(summary: LaunchSummary) -> Json:

@@ -146,19 +146,18 @@ def tally_words(findings: Sequence[Finding]) -> str:
     return ", ".join(words)
 
 
-def against_theory(view: RunView, summary: LaunchSummary) -> str:
-    """Say of a launch what was expected of its stage and missed; empty where nothing is expected."""
-    row = row_of(view, summary)
-    if row is None or not row.findings:
+def findings_words(findings: Sequence[Finding]) -> str:
+    """Say what was expected of a stage and missed; empty where nothing is expected."""
+    if not findings:
         return ""
-    met = sum(one.status == "met" for one in row.findings)
+    met = sum(one.status == "met" for one in findings)
     missed = [
         f"{expectation_words(one.expectation)} ({value_words(one.expectation, one.measured)})"
-        for one in row.findings
+        for one in findings
         if one.status == "missed"
     ]
-    unknown = len(row.findings) - met - len(missed)
-    words = f"Against theory: {met} of {len(row.findings)} expectations met"
+    unknown = len(findings) - met - len(missed)
+    words = f"Against theory: {met} of {len(findings)} expectations met"
     words += f"; {unknown} not collected" if unknown else ""
     return words + (f"; missed: {', '.join(missed)}." if missed else ".")
 

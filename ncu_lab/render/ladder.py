@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ncu_lab.model import Ladder, LadderRow
 from ncu_lab.render import numbers
 from ncu_lab.render.cells import catalogue_values, conflicts_column, load_sectors_column, waits_column
-from ncu_lab.render.expectations import tally_words
+from ncu_lab.render.explanation import ladder_sentences, profile_command
 from ncu_lab.render.numbers import MISSING
 from ncu_lab.render.roofs import nearest, short_name
 from ncu_lab.render.tables import Column, Row
@@ -111,16 +111,28 @@ def print_ladder(
         )
     for notice in ladder.omitted:
         terminal.paragraph(notice.message, MUTED)
-    findings = [finding for row in rows for finding in row.findings]
-    if findings:
-        terminal.paragraph(tally_words(findings))
-    stage = _example(ladder.rows)
-    if stage:
-        run = short_id(stage.run) if short_id else stage.run
-        terminal.command(f"ncu-lab show {run} --stage {stage.stage.id}{where}", lead="Next: ")
-        if findings:
-            terminal.command(f"ncu-lab ladder --expectations{which}{where}", lead="      ")
-        terminal.command(f"ncu-lab dashboard{where}", lead="      ")
+    sentences = ladder_sentences(ladder.explanation)
+    if sentences:
+        terminal.line()
+    for sentence in sentences:
+        terminal.paragraph(sentence.words)
+    commands = list(_commands(ladder, where, short_id or str, which))
+    advised = bool(sentences) and sentences[-1].topic == "next"
+    for place, command in enumerate(commands):
+        terminal.command(command, lead="  " if advised else "Next: " if not place else "      ")
+
+
+def _commands(ladder: Ladder, where: str, short_id: Callable[[str], str], which: str) -> Iterator[str]:
+    """Yield what to type next: what is advised and not measured, the fastest stage, expectations, the dashboard."""
+    rows = (*ladder.rows, *ladder.references)
+    advice = ladder.explanation.advice if ladder.explanation else None
+    if advice and advice.stage and all(row.stage.id != advice.stage for row in rows):
+        yield profile_command(advice.stage, ladder.problem, "" if where == " --example" else where)
+    if (stage := _example(ladder.rows)) is not None:
+        yield f"ncu-lab show {short_id(stage.run)} --stage {stage.stage.id}{where}"
+        if any(row.findings for row in rows):
+            yield f"ncu-lab ladder --expectations{which}{where}"
+        yield f"ncu-lab dashboard{where}"
 
 
 def _example(rows: Sequence[LadderRow]) -> LadderRow | None:

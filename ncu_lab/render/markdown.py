@@ -6,11 +6,18 @@ import re
 from collections.abc import Sequence
 
 from ncu_lab.model import LaunchSummary, RunView
-from ncu_lab.render.expectations import against_theory
 from ncu_lab.render.source import Code, source_markdown
-from ncu_lab.render.summary import Part, launch_columns, launch_lines, launch_row, launch_title, run_title, state_words
+from ncu_lab.render.summary import (
+    Part,
+    launch_columns,
+    launch_lines,
+    launch_row,
+    launch_title,
+    run_title,
+    state_words,
+    told_around,
+)
 from ncu_lab.render.tables import markdown_table
-from ncu_lab.render.verdict import verdict_words
 
 _GAP = re.compile(r" {2,}")
 _MARKUP = re.compile(r"[\\\\`*<\[]|(?<![^\W_])_|_(?![^\W_])")
@@ -25,11 +32,10 @@ def show_markdown(view: RunView, summaries: Sequence[LaunchSummary], *, code: Co
         blocks.append(markdown_table([launch_row(one) for one in summaries], launch_columns(summaries)))
     for summary in summaries:
         lines = _list(launch_lines(view, summary))
-        verdict = view.verdicts.get(summary.launch)
-        told = f"{escaped(verdict_words(verdict))}\n\n" if verdict else ""
+        first, others = told_around(view, summary)
+        told = "".join(f"{escaped(one.words)}\n\n" for one in first)
         blocks.append(f"### {escaped(launch_title(view, summary, context=False))}\n\n{told}{''.join(lines)}")
-        if words := against_theory(view, summary):
-            blocks.append(escaped(words) + "\n")
+        blocks += [escaped(one.words) + "\n" for one in others]
         if code is not None:
             blocks.append(source_markdown(code.spots[summary.launch], code.choice))
     return "\n".join(blocks)

@@ -14,12 +14,11 @@ from ncu_lab.render.cells import (
     percent_of,
     waits_column,
 )
-from ncu_lab.render.expectations import against_theory
+from ncu_lab.render.explanation import Sentence, launch_sentences
 from ncu_lab.render.numbers import MISSING
 from ncu_lab.render.roofs import headline, levels
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped, sign
-from ncu_lab.render.verdict import verdict_words
 from ncu_lab.render.wording import (
     context_words,
     extent,
@@ -117,7 +116,7 @@ def print_launches(view: RunView, summaries: Sequence[LaunchSummary], terminal: 
 
 
 def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, context: bool = True) -> None:
-    """Print one launch: what it is, its time, use of units, waits, occupancy, accesses and place under the roofs.
+    """Print one launch: what it is and what bounds it, its figures line by line, and the other sentences on it.
 
     Args:
         view: The run.
@@ -126,12 +125,21 @@ def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, c
         context: Whether the title names the GPU and the profiler; not below a table that has.
     """
     terminal.paragraph(launch_title(view, summary, context=context), STRONG)
-    if verdict := view.verdicts.get(summary.launch):
-        terminal.paragraph(verdict_words(verdict))
+    first, others = told_around(view, summary)
+    for sentence in first:
+        terminal.paragraph(sentence.words)
     for label, parts in launch_lines(view, summary):
         terminal.line((f"  {label:<{LABEL_WIDTH}}", MUTED), *parts)
-    if words := against_theory(view, summary):
-        terminal.paragraph(words)
+    for sentence in others:
+        terminal.paragraph(sentence.words)
+
+
+def told_around(view: RunView, summary: LaunchSummary) -> tuple[list[Sentence], list[Sentence]]:
+    """Return the sentences on a launch: what bounds it, which stands before its figures, and those that follow."""
+    explanation = view.explanations.get(summary.launch)
+    sentences = launch_sentences(explanation) if explanation else []
+    first = [one for one in sentences if one.topic == "bound"]
+    return first, [one for one in sentences if one.topic != "bound"]
 
 
 def launch_lines(view: RunView, summary: LaunchSummary) -> list[tuple[str, list[Part]]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ncu_lab.analyze.explanation import explain_ladder, explain_launch, explain_run, fastest
 from ncu_lab.analyze.judging import judge_accesses
 from ncu_lab.analyze.ladder import build_ladder, same_device
 from ncu_lab.analyze.roofline import datasheet_roofs, launch_roofline
@@ -18,6 +19,7 @@ from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import (
     USABLE,
     Device,
+    Explanation,
     Ladder,
     LadderRow,
     LaunchSummary,
@@ -46,10 +48,11 @@ def view(run: Run) -> RunView:
     values = counters(run.metrics)
     placed = {one.launch: launch_roofline(one, values.get(one.launch, {})) for one in launches}
     rows: dict[str, LadderRow] = {}
+    stages = load_stages()
     if run.meta.problem is not None:
-        whole = build_ladder([run], load_stages(), run.meta.problem)
+        whole = build_ladder([run], stages, run.meta.problem)
         rows = {row.stage.id: row for row in (*whole.rows, *whole.references)}
-    return RunView(
+    seen = RunView(
         run,
         tuple(launches),
         roofs={launch: one.roofs for launch, one in placed.items()},
@@ -59,6 +62,7 @@ def view(run: Run) -> RunView:
         accesses=judge_accesses(run.instances, launches, values),
         datasheet=_datasheet_roofs(run.meta.device),
     )
+    return replace(seen, explanations=explain_run(seen, stages))
 
 
 def _datasheet_roofs(device: Device | None) -> tuple[Roof, ...]:
@@ -92,7 +96,7 @@ def ladder(
         opened = [open_run(reference, store) for reference in runs]
         newest = max(opened, key=lambda run: run.meta.created)
         whole = build_ladder(opened, stages, wanted or _problem_of(newest.meta, store))
-        return replace(whole, published=load_published(stages), datasheet=_datasheet_roofs(whole.device))
+        return _completed(whole, opened, stages)
     metas, notices = list_runs(store)
     candidates = [meta for meta in metas if meta.status in USABLE and meta.problem is not None and meta.stages]
     if device is not None:
@@ -103,12 +107,41 @@ def ladder(
     chosen, superseded, corrupt = _newest_per_stage(fitting, stages, Store(store))
     whole = build_ladder(chosen, stages, _problem_of(chosen[0].meta, store))
     return replace(
-        whole,
+        _completed(whole, chosen, stages),
         omitted=(*whole.omitted, *superseded),
-        datasheet=_datasheet_roofs(whole.device),
         warnings=(*whole.warnings, *notices, *corrupt),
-        published=load_published(stages),
     )
+
+
+def _completed(ladder: Ladder, runs: Sequence[Run], stages: Mapping[str, Stage]) -> Ladder:
+    """Add what does not come from the runs, and what is said of it in plain words."""
+    return replace(
+        ladder,
+        published=load_published(stages),
+        datasheet=_datasheet_roofs(ladder.device),
+        explanation=explain_ladder(ladder, _explained(ladder, runs, stages)),
+    )
+
+
+def _explained(ladder: Ladder, runs: Sequence[Run], stages: Mapping[str, Stage]) -> dict[str, Explanation]:
+    """Explain the fastest stage, from the counters of its run; nothing where it was not profiled."""
+    row = fastest(ladder)
+    if row is None or row.summary is None or row.verdict is None:
+        return {}
+    run = next(run for run in runs if run.meta.id == row.run)
+    launch = row.summary.launch
+    values = counters(run.metrics[run.metrics["launch"] == launch])
+    accesses = judge_accesses(run.instances[run.instances["launch"] == launch], [row.summary], values)
+    explanation = explain_launch(
+        row.summary,
+        row.verdict,
+        access=accesses[launch],
+        points=launch_roofline(row.summary, values.get(launch, {})).points,
+        row=row,
+        device=run.meta.device,
+        stages=stages,
+    )
+    return {row.stage.id: explanation}
 
 
 def _problem_of(meta: RunMeta, store: Path) -> Problem:

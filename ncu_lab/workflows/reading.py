@@ -132,6 +132,25 @@ def find_run(reference: str, store: Path, where: str = "") -> Found:
     return found or search.fail(reference, "no file, run, revision or stage with a run")
 
 
+def find_run_of(stages: Sequence[str], store: Path, where: str = "") -> Found:
+    """Return the newest complete run that has all of some stages.
+
+    Args:
+        stages: At least one stage.
+        store: The folder of runs.
+        where: As in :func:`find_run`.
+
+    Raises:
+        InputError: When there is none; the message tells what there is.
+    """
+    search = _Search(store, where)
+    if found := search.by_stages(stages):
+        return found
+    for stage in stages:
+        search.by_stage(stage) or search.fail(stage, "no stage", only="stage")
+    raise InputError(f"no complete run in {store} has all of {', '.join(stages)}", "Ask for one of them.")
+
+
 class _Search:
     """The runs of a store, and the ways to name one."""
 
@@ -172,7 +191,12 @@ class _Search:
 
     def by_stage(self, text: str) -> Found | None:
         """Find the newest complete run that has a stage."""
-        return self._newest(self._of_stage(text), stage=text)
+        return self.by_stages([text])
+
+    def by_stages(self, stages: Sequence[str]) -> Found | None:
+        """Find the newest complete run that has all of some stages; it is said to be found by the first."""
+        having = [meta for meta in self._of_stage(stages[0]) if set(stages) <= set(meta.stages)]
+        return self._newest(having, stage=stages[0])
 
     def fail(self, text: str, what: str, only: str | None = None) -> Found:
         """Say that nothing is meant, and what may have been.

@@ -157,7 +157,7 @@ def test_several_stages_end_with_their_ladder(tmp_path: Path, machine: Machine) 
         line.split()[0] for line in done.stdout.splitlines() if line.split()[:1] and line.split()[0] in ("naive", "2d")
     ]
     assert rows == ["naive", "2d"]
-    assert f"Next: ncu-lab show {folder.name.split('-')[0]} --stage " in done.stdout
+    assert f"ncu-lab show {folder.name.split('-')[0]} --stage " in done.stdout
 
 
 def test_the_target_is_profiled_between_its_own_start_and_stop(tmp_path: Path, machine: Machine) -> None:

@@ -56,7 +56,7 @@ def test_a_stage_is_shown_in_full_and_its_run_named(store):
     told = lines.index(f"of run {RUN}; all of it:") + 1
     command = shlex.split("\n".join(lines[told:]).replace("\\\n", ""))  # goes on in the next line where it is long
     assert command[:3] == ["ncu-lab", "show", "20261130T011207"]
-    assert run(*command[1:]) == run("show", RUN, "--store", store)
+    assert run(*command[1:]).splitlines()[:20] == run("show", RUN, "--store", store).splitlines()[:20]
     other = run("show", "stage:2d", "--stage", "1d", "--store", store)
     assert other.splitlines()[0].startswith("1d · ")
 
@@ -75,10 +75,33 @@ def test_show_as_markdown_tells_of_each_launch_what_the_terminal_does(store):
     assert "- roofline: 10.9 TFLOP/s, 25 % of the L1 / shared roof, 16 % of peak" in part
     one = run("show", "stage:2d", "--store", store, "--format", "markdown")
     assert "1 of 14 launches" in one.splitlines()[0]
-    last, blank, theory = one.splitlines()[-3:]
-    assert last.startswith("- launch: ")
-    assert not blank
-    assert theory.startswith("Against theory: ")
+    launch, *sentences = [line for line in one.splitlines()[-7:] if line]
+    assert launch.startswith("- launch: ")
+    begin = ["Against theory: ", "To gain: at most 3.99× faster", "Next: more, smaller blocks, "]
+    assert [told.startswith(words) for told, words in zip(sentences, begin, strict=True)] == [True] * 3
+
+
+def test_a_stage_alone_means_the_newest_run_that_has_it(store, tmp_path):
+    for run_id, created, stages in (
+        ("20261130T000000-a-4f2c9ab-0001", "2026-11-30T00:00:00+00:00", ["1d", "2d"]),
+        ("20261201T000000-b-4f2c9ab-0002", "2026-12-01T00:00:00+00:00", ["2d"]),
+        ("20261202T000000-c-4f2c9ab-0003", "2026-12-02T00:00:00+00:00", ["naive"]),
+    ):
+        Store(tmp_path).write(golden_run(stages, run_id=run_id, created=created))
+    assert "of run 20261201T000000-b-4f2c9ab-0002; all of it:" in run("show", "--stage", "2d", "--store", str(tmp_path))
+    both = run("show", "--stage", "2d", "--stage", "1d", "--store", str(tmp_path))
+    assert "of run 20261130T000000-a-4f2c9ab-0001; all of it:" in both
+    with pytest.raises(InputError, match=r"no complete run in .* has all of 2d, naive"):
+        run("show", "--stage", "2d", "--stage", "naive", "--store", str(tmp_path))
+    with pytest.raises(InputError, match='there is no complete run of stage "wgmma"'):
+        run("show", "--stage", "wgmma", "--store", str(tmp_path))
+
+
+def test_what_is_advised_can_be_typed(store):
+    shown = run("show", "1d", "--store", store).replace(" \\\n   ", "")
+    assert f"  ncu-lab show 20261130T011207 --stage 2d --store {store}\n" in shown
+    lacking = run("show", "2d", "--store", store).replace(" \\\n   ", "")
+    assert f"  ncu-lab profile --stage splitk --size 1024 --store {store}\n" in lacking
 
 
 def test_what_ncu_said_when_a_run_was_made_is_not_repeated(tmp_path, capsys):
@@ -117,13 +140,13 @@ def test_a_long_store_does_not_widen_what_is_to_be_typed(tmp_path):
     folder = tmp_path / "a folder with a rather long name" / "that goes on"
     Store(folder).write(golden_run(run_id=RUN))
     lines = run("ladder", "--store", str(folder)).splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith("Next: "))
-    typed = "\n".join(lines[start:]).removeprefix("Next: ")
+    start = next(number for number, line in enumerate(lines) if line.startswith("  ncu-lab show "))
+    typed = "\n".join(lines[start:])
     shown, dashboard = shlex.split(typed.replace("\\\n", " ")), ["ncu-lab", "dashboard", "--store", str(folder)]
     expectations = ["ncu-lab", "ladder", "--expectations", "--store", str(folder)]
     asked = ["ncu-lab", "show", "20261130T011207", "--stage", "wmma", "--store", str(folder)]
     assert shown == [*asked, *expectations, *dashboard]
-    assert lines[start] == "Next: ncu-lab show 20261130T011207 --stage wmma --store \\"
+    assert lines[start] == "  ncu-lab show 20261130T011207 --stage wmma --store \\"
 
 
 def test_show_refuses_what_is_not_there(store):

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from builders import ladder, row
 
+from ncu_lab.analyze.explanation import explain_ladder
 from ncu_lab.model import Expectation, Finding
 from ncu_lab.render.expectations import expectation_words, print_expectations, tally_words, value_words
 from ncu_lab.render.ladder import print_ladder
@@ -80,8 +81,8 @@ def test_table_what_would_tell_and_the_count():
 
 def test_the_ladder_ends_with_the_count_and_the_command():
     shown = ladder(rows=[replace(row("2d"), findings=(MISSED, MET))], references=[])
-    lines = printed(shown, print_it=print_ladder)
-    assert "1 of 2 expectations met, 1 missed" in lines
+    lines = printed(replace(shown, explanation=explain_ladder(shown, {})), print_it=print_ladder)
+    assert any(line.startswith("1 of 2 expectations met, 1 missed, the furthest by 2d: ") for line in lines)
     assert "      ncu-lab ladder --expectations" in lines
     assert not any("expectations" in line for line in printed(ladder(), print_it=print_ladder))
 
