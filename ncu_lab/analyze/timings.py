@@ -48,12 +48,18 @@ def timing(samples: Sequence[TimingSample], subject: str, reference: str | None 
         subject: Whose time.
         reference: Whom it is compared with.
     """
-    own = _by_mode(samples, subject)
-    if not own["interleaved"] and not own["alone"]:
+    counted = counted_samples(samples, subject, reference)
+    if not counted:
         return None
-    counted = own["alone"] if reference is None and own["alone"] else [*own["interleaved"], *own["alone"]]
     ordered = tuple(sample.ns for sample in sorted(counted, key=lambda sample: sample.order))
-    return Timing(ordered, statistics.median(ordered), half_spread(ordered), _ratio(samples, own, reference))
+    ratio = _ratio(samples, _by_mode(samples, subject), reference)
+    return Timing(ordered, statistics.median(ordered), half_spread(ordered), ratio)
+
+
+def counted_samples(samples: Sequence[TimingSample], subject: str, reference: str | None = None) -> list[TimingSample]:
+    """Return the samples that count for a subject, by the rule of :func:`timing`; none when it has none."""
+    own = _by_mode(samples, subject)
+    return own["alone"] if reference is None and own["alone"] else [*own["interleaved"], *own["alone"]]
 
 
 def share_of_reference(

@@ -44,27 +44,34 @@ def diff(
     launch_b: Annotated[
         int | None, typer.Option("--launch-b", metavar="N", help="Only this launch of B.", show_default=False)
     ] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pair",
+            metavar="A=B",
+            help="Kernels that belong together: stages, names or numbers of launches. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Compare even what is not comparable; it is said so.")] = False,
     store: StoreOption = None,
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Compare two runs, and say why durations changed.
+    """Compare two runs or commits: what changed, by how much, is it real, and why.
 
-    A and B are runs, commits, files or stages.
+    A and B are runs, commits, files or stages. A commit means its newest complete run of each stage.
 
-    The change of a launch's duration under the profiler is split, to the nanosecond, into instructions, each stall
-    reason, warps in flight, imbalance and clock; what the counters do not explain is the residual.
+    A time is slower when p < 0.01 and the 99 % interval of its ratio lies above +0.5 %, faster in the mirror, the same
+    when the interval lies within both, else inconclusive. What other GPUs, drivers, problems or settings forbid to
+    compare is named and left out, unless --force. The change of a launch's duration under the profiler is split, to the
+    nanosecond, into instructions, each stall reason, warps in flight, imbalance and clock.
 
-    Launches are paired by stage, else by kernel, grid and block in the order in which they ran. Two stages, as in
+    Launches are paired by stage or NVTX range, else by kernel, then launch shape, then likeness. Two stages, as in
     diff 1d 2d, are compared with each other. The exit code is 0 whatever the comparison finds.
     """
-    from ncu_lab.render.diff import (
-        FLAT_COLUMNS,
-        comparison_document,
-        comparison_markdown,
-        comparison_rows,
-        print_comparison,
-    )
+    from ncu_lab.render.diff import comparison_markdown, print_comparison
+    from ncu_lab.render.diff_documents import FLAT_COLUMNS, comparison_document, comparison_rows
     from ncu_lab.render.terminal import Terminal, emit, emit_document
     from ncu_lab.workflows.comparing import LAST_TWO, compare
 
@@ -72,7 +79,17 @@ def diff(
         raise UsageError("one run is named, and two are compared", f"ncu-lab diff {a} @last compares it with the last.")
     folder, where = store_to_read(store, example), store_words(store, example)
     before, after = (a, b) if a is not None and b is not None else LAST_TWO
-    found = compare(before, after, folder, where, stages=stage or (), launch_a=launch_a, launch_b=launch_b)
+    found = compare(
+        before,
+        after,
+        folder,
+        where,
+        stages=stage or (),
+        launch_a=launch_a,
+        launch_b=launch_b,
+        by_hand=pair or (),
+        force=force,
+    )
     for notice in found.warnings:
         warn(notice.message)
     if format is Format.JSON:

@@ -1,228 +1,211 @@
-"""``diff`` for people and programs: each pair's duration, and why it changed."""
+"""``diff`` for people: each pair's time and verdict, why it changed, the counters and the lines that moved."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ncu_lab.model import Attribution, Comparison, Json, LaunchSummary, Pair, RunMeta, Unattributed
-from ncu_lab.render import numbers
-from ncu_lab.render.attribution import (
-    attribution_document,
-    lacking_document,
-    part_rows,
-    print_waterfall,
-    unattributed_words,
-    waterfall_markdown,
+from rich.cells import cell_len
+
+from ncu_lab.model import Attribution, RunMeta, Unattributed
+from ncu_lab.model.comparison import ComparedSide, Comparison, MetricChange, MovedLine, Pair
+from ncu_lab.render.attribution import print_waterfall, unattributed_words, waterfall_markdown
+from ncu_lab.render.change_words import (
+    caution_words,
+    comparable_words,
+    evidence_words,
+    line_words,
+    metric_words,
+    pair_name,
+    pairing_words,
+    time_words,
+    told_metrics,
 )
-from ncu_lab.render.documents import notices_document, run_document
-from ncu_lab.render.ladder import NO_CHANGE
 from ncu_lab.render.markdown import escaped
-from ncu_lab.render.numbers import MISSING, THIN
-from ncu_lab.render.tables import Column, Row
-from ncu_lab.render.terminal import MUTED, STRONG, Terminal
-from ncu_lab.render.wording import context_words, extent, problem_words
+from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal
+from ncu_lab.render.wording import context_words, problem_words
 
-MOST_PERCENT = 1000.0
-"""Above it a change is written as a factor."""
+MOST_METRICS = 6
+MOST_LINES = 3
+"""Of each kind so many are shown beside a pair; the rest are counted, and in ``--format json``."""
 
-FLAT_COLUMNS = tuple(
-    Column(key, key)
-    for key in (
-        "status", "stage_a", "stage_b", "kernel_a", "kernel_b", "launch_a", "launch_b", "a_ns", "b_ns", "delta_ns",
-        "factor", "value_a", "value_b", "ns", "log2",
-    )
-)  # fmt: skip
-
-
+_LABEL = 6
+_LEAST_TEXT = 12
 _MEANING = (
-    "Durations are the profiler's, of launches of median duration. Instructions and warps are those of a scheduler, "
-    "waits cycles per instruction."
+    "Times are medians; ± is half the 99 % interval of the ratio. Why: durations under the profiler, of launches of "
+    "median duration; instructions and warps are those of a scheduler, waits cycles per instruction."
 )
 
 
 def print_comparison(comparison: Comparison, terminal: Terminal, *, in_full: bool = False, where: str = "") -> None:
-    """Print what is compared, each pair with where its nanoseconds went, and what is in one run alone.
+    """Print what is compared, each pair with its verdict and why, and what is in one run alone.
 
     Args:
         comparison: What to print.
         terminal: Where.
-        in_full: Whether to split changes of less than half a percent too.
+        in_full: Whether to tell why of what did not change too.
         where: The options that name the store, so that what is to be typed works as printed.
     """
-    for title in _titles(comparison):
-        terminal.paragraph(title, STRONG)
-    for notice in comparison.differences:
-        terminal.paragraph(notice.message, MUTED)
-    matched = [pair for pair in comparison.pairs if pair.status == "matched"]
-    in_full = in_full or len(matched) == 1
-    for pair in matched:
-        terminal.line()
-        terminal.paragraph(pair_words(pair), STRONG)
-        _print_why(pair, terminal, in_full=in_full)
+    terminal.paragraph(title(comparison), STRONG)
+    for words, style in _contexts(comparison):
+        terminal.paragraph(words, style)
+    told = [pair for pair in comparison.pairs if pair.is_on_both_sides]
+    in_full = in_full or len(told) == 1
+    plain = True
+    for pair in told:
+        short = not in_full and _is_plain(pair)
+        if not (short and plain):
+            terminal.line()
+        plain = short
+        _print_pair(pair, terminal, in_full=in_full, short=short, context=_pair_context(comparison, pair))
     terminal.line()
-    terminal.paragraph(_tally(comparison.pairs))
-    if matched:
+    terminal.paragraph(tally_words(comparison), STRONG if told else "")
+    if told:
         terminal.paragraph(_MEANING, MUTED)
-        stage = next((pair.chosen_b.stage for pair in matched if pair.chosen_b and pair.chosen_b.stage), None)
+        stage = next((pair.chosen_b.stage for pair in told if pair.chosen_b and pair.chosen_b.stage), None)
         chosen = f" --stage {stage}" if stage else ""
         terminal.command(f"ncu-lab show {comparison.b.meta.id}{chosen}{where}", lead="Next: ")
 
 
-def _print_why(pair: Pair, terminal: Terminal, *, in_full: bool) -> None:
+def _is_plain(pair: Pair) -> bool:
+    """Whether one line tells all of a pair: nothing changed."""
+    return (
+        pair.duration is not None
+        and pair.duration.verdict == "same"
+        and not any(told_metrics(pair))
+        and not pairing_words(pair)
+    )
+
+
+def _print_pair(pair: Pair, terminal: Terminal, *, in_full: bool, short: bool, context: str) -> None:
+    verdict = pair.duration.verdict if pair.duration else ""
+    style = {"faster": GOOD, "slower": BAD}.get(verdict, "")
+    terminal.paragraph(f"{context}{pair_name(pair)}   {time_words(pair.duration)}", style or STRONG)
+    if short:
+        return
+    for words in (evidence_words(pair.duration), pairing_words(pair)):
+        if words:
+            terminal.paragraph(words, MUTED, indent=2)
     if isinstance(pair.attribution, Unattributed):
         terminal.paragraph(unattributed_words(pair.attribution), MUTED, indent=2)
-    elif pair.attribution is not None and (in_full or not _unchanged(pair)):
+    elif pair.attribution is not None and (in_full or verdict in ("faster", "slower")):
         print_waterfall(pair.attribution, terminal)
+    exact, noisy = told_metrics(pair)
+    _print_some(terminal, "exact", [metric_words(one) for one in exact], MOST_METRICS)
+    _print_some(terminal, "noisy", [metric_words(one) for one in noisy], MOST_METRICS)
+    _print_lines(terminal, pair.lines)
+    if pair.same_code and exact:
+        terminal.paragraph("The machine code is the same.", MUTED, indent=2)
 
 
-def pair_words(pair: Pair) -> str:
-    """``1d → 2d   ▼ 1.86× shorter   8.47 → 4.55 ms (−3.92 ms, −46.3 %)``."""
-    return f"{pair_name(pair)}   {change_words(pair)}"
+def _print_some(terminal: Terminal, label: str, words: Sequence[str], most: int) -> None:
+    """Print short items behind a label, as many in a line as fit; none is divided."""
+    if not words:
+        return
+    left = len(words) - most
+    line = f"  {label:<{_LABEL}}"
+    for word in (*words[:most], *([f"and {left} more"] if left > 0 else [])):
+        if line.strip() not in ("", label) and cell_len(line) + 3 + cell_len(word) > terminal.width:
+            terminal.line(line)
+            line = " " * (_LABEL + 2)
+        line += word if line.strip() in ("", label) else f"   {word}"
+    terminal.line(line)
 
 
-def pair_name(pair: Pair) -> str:
-    """Name what is compared: a stage, or a kernel with its launches; two names where they differ."""
-    a, b = pair.chosen_a, pair.chosen_b
-    if a is None or b is None:
-        return _launch_name(a or b)
-    before, after = _launch_name(a), _launch_name(b)
-    name = before if before == after else f"{before} → {after}"
-    return name if a.stage and b.stage else f"{name} (launch {a.launch} → {b.launch})"
+def _print_lines(terminal: Terminal, lines: Sequence[MovedLine]) -> None:
+    """Print lines of source that moved; their text as far as there is room."""
+    for place, line in enumerate(lines[:MOST_LINES]):
+        words = f"  {'lines' if place == 0 else '':<{_LABEL}}{line_words(line)}"
+        text = line.text.strip() if line.text else ""
+        room = terminal.width - cell_len(words) - 2
+        cut = text if cell_len(text) <= room else f"{text[: max(0, room - 1)].rstrip()}…"
+        terminal.line(words, *([(f"  {cut}", MUTED)] if text and room > _LEAST_TEXT else []))
+    if len(lines) > MOST_LINES:
+        terminal.line(f"  {'':<{_LABEL}}and {len(lines) - MOST_LINES} more lines")
 
 
-def _launch_name(launch: LaunchSummary | None) -> str:
-    """``2d``, or ``saxpy<<<4096, 256>>>`` for a launch of no stage."""
-    if launch is None:
-        return MISSING
-    return launch.stage or f"{launch.function}<<<{extent(launch.grid)}, {extent(launch.block)}>>>"
-
-
-def change_words(pair: Pair) -> str:
-    """Write how a duration changed: the factor and its direction, both durations in one unit, the difference."""
-    before, after = pair.a_ns, pair.b_ns
-    if before is None or after is None or pair.delta_pct is None or not after:
-        return f"{numbers.duration(before)} → {numbers.duration(after)}"
-    scale = max(before, after)
-    unit = numbers.duration(scale).rpartition(THIN)[2]
-    texts = [numbers.duration_change(value, scale).removeprefix("+") for value in (before, after)]
-    change = numbers.duration_change(pair.delta_ns, scale)
-    share = numbers.signed(numbers.percent(pair.delta_pct, table=True))
-    if pair.delta_pct > MOST_PERCENT:
-        share = f"×{numbers.significant(after / before)}"
-    direction = "= same length" if _unchanged(pair) else _direction(before, after)
-    return f"{direction}   {texts[0].removesuffix(THIN + unit)} → {texts[1]} ({change}, {share})"
-
-
-def _direction(before: float, after: float) -> str:
-    if after < before:
-        return f"▼ {numbers.ratio(before / after)} shorter"
-    return f"▲ {numbers.ratio(after / before)} longer"
-
-
-def _unchanged(pair: Pair) -> bool:
-    return pair.delta_pct is not None and abs(pair.delta_pct) < NO_CHANGE * 100.0
-
-
-def _titles(comparison: Comparison) -> list[str]:
-    """Name both sides; two stages of one run in one line."""
+def title(comparison: Comparison) -> str:
+    """Name both sides: commits where they are of two, two stages of one run, else runs."""
     a, b = comparison.a, comparison.b
-    if a.meta.id == b.meta.id and a.stage and b.stage:
-        return [" · ".join((f"{a.stage} → {b.stage}", *_run_words(a.meta)))]
-    return [
-        f"{letter}  " + " · ".join((*([side.stage] if side.stage else []), *_run_words(side.meta)))
-        for letter, side in (("A", a), ("B", b))
-    ]
+    if a.stage and b.stage:
+        same = a.meta.id == b.meta.id
+        return f"{a.stage} → {b.stage} · {a.meta.id}" if same else f"{a.stage} → {b.stage}"
+    commits = [_commit_words(side.meta) for side in (a, b)]
+    if all(commits) and commits[0] != commits[1]:
+        return " → ".join(commits)
+    return f"{_run_words(a)} → {_run_words(b)}"
 
 
-def _run_words(meta: RunMeta) -> list[str]:
-    problem = [problem_words(meta.problem)] if meta.problem else []
-    return [meta.id, *_commit_words(meta), *problem, *context_words(meta.device, meta.environment)]
+def _run_words(side: ComparedSide) -> str:
+    return side.meta.name or side.meta.id
 
 
-def _commit_words(meta: RunMeta) -> list[str]:
+def _commit_words(meta: RunMeta) -> str:
     git = meta.git
     if not git.commit:
-        return []
-    return [git.commit[:7] + (f' "{git.subject}"' if git.subject else "") + (" (edited)" if git.dirty else "")]
+        return ""
+    return git.commit[:7] + (f' "{git.subject}"' if git.subject else "") + (" (edited)" if git.dirty else "")
 
 
-def _tally(pairs: Sequence[Pair]) -> str:
-    """Count what is matched, and name what is in one run alone: nothing is left out silently."""
-    matched = sum(pair.status == "matched" for pair in pairs)
-    words = [f"{matched} matched"]
-    for status, letter in (("removed", "A"), ("added", "B")):
-        names = list(dict.fromkeys(pair_name(pair) for pair in pairs if pair.status == status))
-        if names:
-            words.append(f"only in {letter}: {', '.join(names)}")
-    return "; ".join(words) + "."
+def _contexts(comparison: Comparison) -> list[tuple[str, str]]:
+    """Tell what both sides were measured on, whether they can be compared, and which runs they are."""
+    newest = comparison.b.meta
+    problem = [problem_words(newest.problem)] if newest.problem else []
+    told = " · ".join([*problem, *context_words(newest.device, newest.environment)])
+    comparable = comparable_words(comparison.pairs, forced=comparison.forced)
+    lines = [(" · ".join(one for one in (told, comparable) if one), "")]
+    cautions = caution_words(pair.comparability for pair in comparison.pairs if pair.is_on_both_sides)
+    if cautions:
+        lines.append(("To be known: " + "; ".join(cautions) + ".", MUTED))
+    runs = [" ".join(dict.fromkeys(meta.id for meta in side.runs)) for side in (comparison.a, comparison.b)]
+    if not (comparison.a.stage and comparison.b.stage and runs[0] == runs[1]):
+        lines += [(f"{letter}  {words}", MUTED) for letter, words in zip("AB", runs, strict=True)]
+    return lines
+
+
+def _pair_context(comparison: Comparison, pair: Pair) -> str:
+    """Name the problem of a pair where the comparison is of several."""
+    problems = {one.run_b.problem for one in comparison.pairs if one.run_b}
+    return f"{pair.run_b.problem.label}  " if len(problems) > 1 and pair.run_b and pair.run_b.problem else ""
+
+
+def tally_words(comparison: Comparison) -> str:
+    """Count the verdicts, and name what is in one run alone: nothing is left out silently."""
+    words = [
+        f"{comparison.count(verdict)} {verdict.replace('_', ' ')}"
+        for verdict in ("faster", "slower", "same", "inconclusive", "not_comparable")
+        if verdict != "not_comparable" or comparison.count(verdict)
+    ]  # fmt: skip
+    alone = []
+    for status in ("added", "removed"):
+        names = list(dict.fromkeys(pair_name(pair) for pair in comparison.pairs if pair.status == status))
+        alone.append(f"{len(names)} {status}" + (f" ({', '.join(names)})" if names else ""))
+    return f"{', '.join(words)}; {', '.join(alone)}."
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """Write a comparison for a pull request or a page: each pair with its waterfall as a table."""
-    blocks = ["".join(f"- {escaped(title)}\n" for title in _titles(comparison))]
-    blocks += [f"- {escaped(notice.message)}\n" for notice in comparison.differences]
+    """Write a comparison for a pull request or a page: each pair with its verdict, counters, lines and waterfall."""
+    blocks = [f"### {escaped(title(comparison))}\n"]
+    blocks.append("".join(f"- {escaped(words)}\n" for words, _ in _contexts(comparison)))
     for pair in comparison.pairs:
-        if pair.status == "matched":
-            blocks.append(f"### {escaped(pair_words(pair))}\n")
-            blocks.append(_why_markdown(pair))
-    blocks.append(escaped(_tally(comparison.pairs)) + "\n")
-    return "\n".join(blocks)
+        if pair.is_on_both_sides:
+            name = f"{_pair_context(comparison, pair)}{pair_name(pair)}   {time_words(pair.duration)}"
+            blocks.append(f"#### {escaped(name)}\n")
+            blocks.append(_pair_markdown(pair))
+    blocks.append(escaped(tally_words(comparison)) + "\n")
+    return "\n".join(block for block in blocks if block)
 
 
-def _why_markdown(pair: Pair) -> str:
-    if isinstance(pair.attribution, Attribution):
-        return waterfall_markdown(pair.attribution)
-    return (escaped(unattributed_words(pair.attribution)) if pair.attribution else MISSING) + "\n"
+def _pair_markdown(pair: Pair) -> str:
+    exact, noisy = told_metrics(pair)
+    points = [evidence_words(pair.duration), pairing_words(pair), _listed("exact", exact), _listed("noisy", noisy)]
+    points += [line_words(line) for line in pair.lines]
+    if isinstance(pair.attribution, Unattributed):
+        points.append(unattributed_words(pair.attribution))
+    text = "".join(f"- {escaped(point)}\n" for point in points if point)
+    if isinstance(pair.attribution, Attribution) and pair.duration and pair.duration.verdict != "same":
+        text += f"\n{waterfall_markdown(pair.attribution)}"
+    return text
 
 
-def comparison_rows(comparison: Comparison) -> list[Row]:
-    """Return a row for each part of each pair; one without a factor where a pair cannot be split."""
-    rows: list[Row] = []
-    for pair in comparison.pairs:
-        a, b = pair.chosen_a, pair.chosen_b
-        whole = {
-            "status": pair.status,
-            **{f"{key}_{side}": getattr(one, key) if one else None
-               for key in ("stage", "kernel", "launch") for side, one in (("a", a), ("b", b))},
-            "a_ns": pair.a_ns,
-            "b_ns": pair.b_ns,
-            "delta_ns": pair.delta_ns,
-        }  # fmt: skip
-        parts = part_rows(pair.attribution) if isinstance(pair.attribution, Attribution) else [{}]
-        rows += [{**whole, **part} for part in parts]
-    return rows
-
-
-def comparison_document(comparison: Comparison) -> Json:
-    """Build the document of ``diff``."""
-    return {
-        "a": {**run_document(comparison.a.meta), "stage": comparison.a.stage},
-        "b": {**run_document(comparison.b.meta), "stage": comparison.b.stage},
-        "differences": notices_document(comparison.differences),
-        "pairs": [_pair(pair) for pair in comparison.pairs],
-        "warnings": notices_document(comparison.warnings),
-    }
-
-
-def _pair(pair: Pair) -> Json:
-    return {
-        "status": pair.status,
-        "matched_by": pair.matched_by,
-        "stage_a": pair.chosen_a.stage if pair.chosen_a else None,
-        "stage_b": pair.chosen_b.stage if pair.chosen_b else None,
-        "kernels_a": list(dict.fromkeys(one.kernel for one in pair.launches_a)),
-        "kernels_b": list(dict.fromkeys(one.kernel for one in pair.launches_b)),
-        "launches_a": [one.launch for one in pair.launches_a],
-        "launches_b": [one.launch for one in pair.launches_b],
-        "duration": {
-            "a_ns": pair.a_ns,
-            "b_ns": pair.b_ns,
-            "delta_ns": pair.delta_ns,
-            "delta_pct": pair.delta_pct,
-            "n_a": len(pair.launches_a),
-            "n_b": len(pair.launches_b),
-            "source": "profiler",
-        },
-        "attribution": attribution_document(pair.attribution),
-        "attribution_lacks": lacking_document(pair.attribution),
-    }
+def _listed(label: str, changes: Sequence[MetricChange]) -> str:
+    return f"{label}: " + ", ".join(metric_words(one) for one in changes) if changes else ""

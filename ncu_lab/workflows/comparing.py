@@ -1,17 +1,29 @@
-"""Two runs beside each other, and why what they have in common takes longer or shorter."""
+"""Two sides beside each other: what is paired, whether it is really faster, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from ncu_lab.analyze.attribution import attribute
-from ncu_lab.analyze.pairing import pair, pair_launches
-from ncu_lab.analyze.summary import counters, summarize
+from ncu_lab.analyze.code_of_launches import code_of
+from ncu_lab.analyze.comparability import compare_fingerprints, fingerprint
+from ncu_lab.analyze.compare import TimeEvidence, call_durations, compare_times
+from ncu_lab.analyze.metric_changes import compare_builds, compare_counters
+from ncu_lab.analyze.moved_lines import moved_lines
+from ncu_lab.analyze.pairing import Code, pair, pair_kernels
+from ncu_lab.analyze.summary import counters
+from ncu_lab.analyze.timings import counted_samples, timing_samples
 from ncu_lab.errors import UsageError
-from ncu_lab.model import ComparedSide, Comparison, Notice, Pair, Run, RunMeta
-from ncu_lab.workflows.reading import Found, find_run
+from ncu_lab.gpu.registry import load_stages
+from ncu_lab.model import HotSpots, LaunchSummary, Run, Stage, StageBuild, TimingSample
+from ncu_lab.model.comparison import Comparability, ComparedSide, Comparison, Fingerprint, MetricChange, Pair
+from ncu_lab.model.noise import NoiseTable
+from ncu_lab.workflows.locating import hot_spots
+from ncu_lab.workflows.sides import Side, find_sides
 
 _OPTIONS = ("--launch-a", "--launch-b")
 
@@ -28,88 +40,88 @@ def compare(
     stages: Sequence[str] = (),
     launch_a: int | None = None,
     launch_b: int | None = None,
+    by_hand: Sequence[str] = (),
+    force: bool = False,
+    noise: NoiseTable = NoiseTable(),
 ) -> Comparison:
-    """Compare two runs.
+    """Compare two runs, or the runs of two revisions.
 
     Args:
-        a: Reference of the run to compare with (see ``workflows.reading.find_run``).
-        b: Reference of the run that is compared.
+        a: Reference of what to compare with (see ``workflows.reading.find_run``).
+        b: Reference of what is compared.
         store: The folder of runs.
         where: The options that name the store (`` --example``), for commands that are told to be typed.
         stages: Only these stages; by default all. Where both references name a stage, those two are compared; where
             one does, the other run's launches of it.
         launch_a: The launch of A to compare, whatever it is called; by default all are paired.
         launch_b: Likewise of B; where only one of the two is given, the other run must leave no choice.
+        by_hand: What belongs together by the user's word: ``A=B``, each a stage, a kernel or the number of a launch.
+        force: Whether to compare what is not comparable.
+        noise: How well quantities repeat.
 
     Raises:
         InputError: When a reference means nothing, or its run cannot be read.
-        UsageError: When a stage or launch asked for is not there.
+        UsageError: When a stage, a kernel or a launch asked for is not there.
     """
-    sides = [_Side(find_run(reference, store, where)) for reference in (a, b)]
-    for side, other, launch, option in zip(sides, reversed(sides), (launch_a, launch_b), _OPTIONS, strict=True):
-        side.choose(launch, other.stage, option)
-    if (launch_a is None) != (launch_b is None):
-        for side, option in zip(sides, _OPTIONS, strict=True):
-            side.demand_one(option)
-    _keep_stages(sides, stages)
-    pairs = _paired(*sides, chosen=launch_a is not None or launch_b is not None)
-    side_a, side_b = sides
+    contexts = find_sides(a, b, store, where)
+    for side_a, side_b in contexts:
+        _choose(side_a, side_b, launch_a, launch_b)
+    _keep_stages([side for sides in contexts for side in sides], stages)
+    judge = _Judge(load_stages(), force, noise)
+    pairs: list[Pair] = []
+    for side_a, side_b in contexts:
+        found = _paired(side_a, side_b, by_hand, chosen=launch_a is not None or launch_b is not None)
+        pairs += judge.pairs(found, side_a, side_b)
+    notices = [notice for sides in contexts for side in sides for notice in side.notices]
     return Comparison(
-        a=ComparedSide(side_a.run.meta, side_a.stage),
-        b=ComparedSide(side_b.run.meta, side_b.stage),
-        pairs=tuple(_attributed(pairs, side_a.run, side_b.run)),
-        differences=tuple(_differences(side_a.run.meta, side_b.run.meta)),
-        warnings=tuple(dict.fromkeys(notice for side in sides for notice in side.passed_over)),
+        a=_compared(a, [side for side, _ in contexts]),
+        b=_compared(b, [side for _, side in contexts]),
+        pairs=tuple(pairs),
+        forced=force,
+        warnings=tuple(dict.fromkeys(notices)),
     )
 
 
-class _Side:
-    """One of the two runs, and those of its launches that are compared."""
+def _compared(reference: str, sides: Sequence[Side]) -> ComparedSide:
+    return ComparedSide(tuple(run.meta for side in sides for run in side.runs), sides[0].stage, reference)
 
-    def __init__(self, found: Found) -> None:
-        self.run = found.run
-        self.stage = found.stage
-        self.passed_over = found.passed_over
-        self.all = summarize(found.run)
-        self.launches = self.all
 
-    def choose(self, launch: int | None, stage_of_other: str | None, option: str) -> None:
-        """Keep one launch, or those of the stage that the user named for this run, else for the other.
+def _choose(a: Side, b: Side, launch_a: int | None, launch_b: int | None) -> None:
+    """Keep the launches that the user named, or those of the stage that either reference names.
 
-        Raises:
-            UsageError: When that launch, or any of that stage, is not there.
-        """
+    Raises:
+        UsageError: When they are not there, or it is not known which is meant.
+    """
+    sides = (a, b)
+    for side, other, launch, option in zip(sides, (b, a), (launch_a, launch_b), _OPTIONS, strict=True):
+        stage = side.stage or other.stage
         if launch is not None:
-            self.launches = [one for one in self.all if one.launch == launch]
-            if not self.launches:
-                raise UsageError(f"{self.run.meta.id} has no launch {launch} ({option})", self._there())
-        elif self.stage or stage_of_other:
-            self.launches = [one for one in self.all if one.stage == (self.stage or stage_of_other)]
-            if self.stage and not self.launches:
-                raise UsageError(f'{self.run.meta.id} has no profiled stage "{self.stage}"', self._there())
-
-    def demand_one(self, option: str) -> None:
-        """Make sure that it is known which launch is meant.
-
-        Raises:
-            UsageError: When there are several, or none.
-        """
-        if len(self.launches) != 1:
-            raise UsageError(f"which launch of {self.run.meta.id} is meant?", f"Name it: {option} N. {self._there()}")
-
-    def _there(self) -> str:
-        numbers = [one.launch for one in self.all]
-        stages = ", ".join(dict.fromkeys(one.stage for one in self.all if one.stage))
-        if not numbers:
-            return "It has no launches."
-        return f"It has launches {min(numbers)} to {max(numbers)}" + (f", of {stages}." if stages else ".")
+            side.launches = [one for one in side.all if one.launch == launch]
+            if not side.launches:
+                raise UsageError(f"{side.name} has no launch {launch} ({option})", _there(side))
+        elif stage:
+            side.launches = [one for one in side.all if one.stage == stage]
+            if side.stage and not side.launches:
+                raise UsageError(f'{side.name} has no profiled stage "{side.stage}"', _there(side))
+    if (launch_a is None) != (launch_b is None):
+        for side, option in zip(sides, _OPTIONS, strict=True):
+            if len(side.launches) != 1:
+                raise UsageError(f"which launch of {side.name} is meant?", f"Name it: {option} N. {_there(side)}")
 
 
-def _keep_stages(sides: Sequence[_Side], stages: Sequence[str]) -> None:
+def _there(side: Side) -> str:
+    numbers = [one.launch for one in side.all]
+    stages = ", ".join(dict.fromkeys(one.stage for one in side.all if one.stage))
+    if not numbers:
+        return "It has no launches."
+    return f"It has launches {min(numbers)} to {max(numbers)}" + (f", of {stages}." if stages else ".")
+
+
+def _keep_stages(sides: Sequence[Side], stages: Sequence[str]) -> None:
     """Keep only launches of the stages asked for.
 
     Raises:
-        UsageError: When neither run has one of them.
+        UsageError: When no run has one of them.
     """
     if not stages:
         return
@@ -122,38 +134,166 @@ def _keep_stages(sides: Sequence[_Side], stages: Sequence[str]) -> None:
         side.launches = [one for one in side.launches if one.stage in stages]
 
 
-def _paired(a: _Side, b: _Side, *, chosen: bool) -> list[Pair]:
+def _paired(a: Side, b: Side, by_hand: Sequence[str], *, chosen: bool) -> list[Pair]:
     """Pair the launches of two sides; what the user set against each other is a pair whatever its name."""
     if chosen or (a.stage and b.stage):
         return [pair(a.launches, b.launches, "choice")]
-    pairs = pair_launches(a.launches, b.launches)
-    if len(a.launches) == len(b.launches) == 1 and pairs[0].status != "matched":
+    pairs = pair_kernels(
+        a.launches,
+        b.launches,
+        code_a=partial(_code, a),
+        code_b=partial(_code, b),
+        by_hand=[_named(words, a, b) for words in by_hand],
+    )
+    if len(a.launches) == len(b.launches) == 1 and not pairs[0].is_on_both_sides:
         return [pair(a.launches, b.launches, "choice")]
     return pairs
 
 
-def _attributed(pairs: Sequence[Pair], a: Run, b: Run) -> Iterator[Pair]:
-    values_a, values_b = counters(a.metrics), counters(b.metrics)
-    for one in pairs:
-        if one.status != "matched" or one.chosen_a is None or one.chosen_b is None:
-            yield one
-            continue
+def _code(side: Side, launch: LaunchSummary) -> Code | None:
+    return code_of(side.run_of(launch), launch)
+
+
+def _named(words: str, a: Side, b: Side) -> tuple[set[int], set[int]]:
+    """Return the places of the launches that ``A=B`` names; names of kernels may hold an ``=`` themselves.
+
+    Raises:
+        UsageError: When it is no such pair, or a name is not there.
+    """
+    ends = [place for place, character in enumerate(words) if character == "="]
+    if not ends:
+        raise UsageError(f"--pair {words} names no two kernels", "Write A=B: stages, kernels or numbers of launches.")
+    found = [(_places(words[:end], a), _places(words[end + 1 :], b)) for end in ends]
+    best = next((one for one in found if one[0] and one[1]), None)
+    if best is not None:
+        return best
+    missing = [(words[: ends[0]], a, "A"), (words[ends[0] + 1 :], b, "B")]
+    name, side, letter = missing[1] if found[0][0] else missing[0]
+    near = difflib.get_close_matches(name, _names(side), n=1, cutoff=0.4)
+    meant = f"Did you mean {near[0]}?" if near else f"It has {', '.join(_names(side)) or 'no launches'}."
+    raise UsageError(f'{letter} has no stage or kernel "{name}" (--pair {words})', meant)
+
+
+def _names(side: Side) -> list[str]:
+    return list(dict.fromkeys(one.stage or one.function for one in side.launches))
+
+
+def _places(name: str, side: Side) -> set[int]:
+    """Return the places of the launches of a name: a stage, a kernel, an NVTX range, else the number of one."""
+    name = name.strip()
+    found = {
+        place
+        for place, one in enumerate(side.launches)
+        if name in (one.stage, one.function, one.kernel) or name in one.nvtx
+    }
+    return found or {place for place, one in enumerate(side.launches) if name == str(one.launch)}
+
+
+@dataclass
+class _Judge:
+    """Judges pairs; what is read of a run is read once."""
+
+    stages: Mapping[str, Stage]
+    force: bool
+    noise: NoiseTable
+    _fingerprints: dict[int, Fingerprint] = field(default_factory=dict)
+    _counters: dict[int, dict[int, dict[str, float]]] = field(default_factory=dict)
+    _samples: dict[int, list[TimingSample]] = field(default_factory=dict)
+
+    def pairs(self, pairs: Sequence[Pair], a: Side, b: Side) -> list[Pair]:
+        """Judge the pairs of two sides."""
+        judged = [self._judged(one, a, b) for one in pairs]
+        alike = [one for one in judged if self._has_lines(one)]
+        spots_a = _spots((a.run_of(one.chosen_a), one.chosen_a) for one in alike if one.chosen_a)
+        spots_b = _spots((b.run_of(one.chosen_b), one.chosen_b) for one in alike if one.chosen_b)
+        return [
+            replace(one, lines=moved_lines(spots_a[id(one.chosen_a)], spots_b[id(one.chosen_b)]))
+            if id(one.chosen_a) in spots_a and id(one.chosen_b) in spots_b
+            else one
+            for one in judged
+        ]
+
+    def _has_lines(self, one: Pair) -> bool:
+        if one.chosen_a is None or one.chosen_b is None or one.comparability.against("noisy") is not None:
+            return False
+        return not _is_itself(one)
+
+    def _judged(self, one: Pair, a: Side, b: Side) -> Pair:
+        run_a = a.run_of(one.launches_a[0]) if one.launches_a else None
+        run_b = b.run_of(one.launches_b[0]) if one.launches_b else None
+        told = replace(one, run_a=run_a.meta if run_a else None, run_b=run_b.meta if run_b else None)
+        if run_a is None or run_b is None:
+            return told
+        stage_a, stage_b = one.launches_a[0].stage, one.launches_b[0].stage
+        print_a, print_b = self._fingerprint(run_a), self._fingerprint(run_b)
+        comparability = compare_fingerprints(print_a, print_b, stage_a=stage_a, stage_b=stage_b, force=self.force)
+        times_a = self._times(run_a, stage_a, one.launches_a)
+        times_b = self._times(run_b, stage_b, one.launches_b)
+        build_a, build_b = _build(run_a, stage_a), _build(run_b, stage_b)
+        compiled = compare_builds(build_a, build_b, comparability) if build_a and build_b else ()
+        known = build_a is not None and build_b is not None and None not in (build_a.sass_hash, build_b.sass_hash)
+        told = replace(
+            told,
+            comparability=comparability,
+            duration=compare_times(times_a, times_b, comparability, self.noise, print_b.device),
+            metrics=(*self._counted(one, comparability, print_b.device), *compiled),
+            same_code=build_a.sass_hash == build_b.sass_hash if build_a and build_b and known else None,
+        )
+        if one.chosen_a is None or one.chosen_b is None or comparability.against("profiled_time") is not None:
+            return told
         launch_a, launch_b = one.chosen_a.launch, one.chosen_b.launch
-        why = attribute(launch_a, values_a.get(launch_a, {}), launch_b, values_b.get(launch_b, {}))
-        yield replace(one, attribution=why)
+        values_a, values_b = self._values(run_a).get(launch_a, {}), self._values(run_b).get(launch_b, {})
+        return replace(told, attribution=attribute(launch_a, values_a, launch_b, values_b))
+
+    def _counted(self, one: Pair, comparability: Comparability, device: str | None) -> tuple[MetricChange, ...]:
+        samples_a = _samples_of(one.chosen_a, one.launches_a)
+        samples_b = _samples_of(one.chosen_b, one.launches_b)
+        return compare_counters(samples_a, samples_b, comparability, self.noise, device)
+
+    def _fingerprint(self, run: Run) -> Fingerprint:
+        if id(run) not in self._fingerprints:
+            self._fingerprints[id(run)] = fingerprint(run, self.stages)
+        return self._fingerprints[id(run)]
+
+    def _values(self, run: Run) -> dict[int, dict[str, float]]:
+        if id(run) not in self._counters:
+            self._counters[id(run)] = counters(run.metrics)
+        return self._counters[id(run)]
+
+    def _times(self, run: Run, stage: str | None, launches: Sequence[LaunchSummary]) -> TimeEvidence:
+        if id(run) not in self._samples:
+            self._samples[id(run)] = timing_samples(run.timings)
+        registered = self.stages.get(stage or "")
+        reference = registered.reference if registered else None
+        samples = counted_samples(self._samples[id(run)], stage, reference) if stage else []
+        return TimeEvidence(tuple(samples), call_durations(launches))
 
 
-def _differences(a: RunMeta, b: RunMeta) -> Iterator[Notice]:
-    """Tell what differs beside the kernels; what one side does not tell is not known to differ."""
-    device_a, device_b = a.device, b.device
-    env_a, env_b = a.environment, b.environment
-    compared = (
-        ("other_device", "GPU", device_a and device_a.name, device_b and device_b.name),
-        ("other_problem", "problem", a.problem and a.problem.label, b.problem and b.problem.label),
-        ("other_driver", "driver", env_a.driver, env_b.driver),
-        ("other_ncu", "version of ncu", env_a.ncu, env_b.ncu),
-        ("other_clock_control", "clock control", env_a.clock_control, env_b.clock_control),
-    )
-    for code, what, before, after in compared:
-        if before is not None and after is not None and before != after:
-            yield Notice(code, f"another {what}: {before} and {after}; the change is not of the kernels alone")
+def _is_itself(one: Pair) -> bool:
+    """Whether a launch is compared with itself."""
+    same_run = one.run_a is not None and one.run_b is not None and one.run_a.id == one.run_b.id
+    return same_run and one.launches_a == one.launches_b
+
+
+def _samples_of(chosen: LaunchSummary | None, launches: Sequence[LaunchSummary]) -> list[LaunchSummary]:
+    """Return the launches that are samples of the one that speaks for all: of its kernel and shape."""
+    if chosen is None:
+        return []
+    key = (chosen.kernel, chosen.grid, chosen.block)
+    return [one for one in launches if (one.kernel, one.grid, one.block) == key]
+
+
+def _spots(chosen: Iterable[tuple[Run, LaunchSummary]]) -> dict[int, HotSpots]:
+    """Find the hot spots of launches of several runs, each run read once: identity of the launch -> its spots."""
+    by_run: dict[int, tuple[Run, list[LaunchSummary]]] = {}
+    for run, launch in chosen:
+        by_run.setdefault(id(run), (run, []))[1].append(launch)
+    found: dict[int, HotSpots] = {}
+    for run, launches in by_run.values():
+        spots = hot_spots(run, [one.launch for one in launches])
+        found.update({id(one): spots[one.launch] for one in launches})
+    return found
+
+
+def _build(run: Run, stage: str | None) -> StageBuild | None:
+    return next((one for one in run.builds if one.stage == stage and one.variant == "fast"), None)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ncu_lab.collect.failures import find_cause
+from ncu_lab.collect.revisions import repository_of
 from ncu_lab.errors import InputError, NothingExportedError
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import CORRUPT_RUN, LOSSES, TIMING_COLUMNS, Notice, ParsedReport, Run, RunMeta, table
@@ -151,6 +152,24 @@ def find_run_of(stages: Sequence[str], store: Path, where: str = "") -> Found:
     raise InputError(f"no complete run in {store} has all of {', '.join(stages)}", "Ask for one of them.")
 
 
+def revision_runs(reference: str, store: Path, where: str = "") -> list[RunMeta]:
+    """Return the complete runs of the commit that a reference means, as listings have them.
+
+    Those of a clean tree come first, then the newest; none where the reference means something else (see
+    :func:`find_run`).
+
+    Raises:
+        InputError: When the commit has no complete run.
+    """
+    kind, _, rest = reference.partition(":")
+    if kind in _OUTRIGHT:
+        return _Search(store, where).of_revision(rest) if kind == "rev" else []
+    search = _Search(store, where)
+    if os.path.isfile(reference) or os.path.isfile(Path(reference) / META) or search.by_id(reference):
+        return []
+    return search.of_revision(reference)
+
+
 class _Search:
     """The runs of a store, and the ways to name one."""
 
@@ -178,6 +197,14 @@ class _Search:
 
     def by_revision(self, text: str) -> Found | None:
         """Find the newest complete run of a commit, one of a clean tree before one of an edited tree."""
+        return self._newest(self.of_revision(text))
+
+    def of_revision(self, text: str) -> list[RunMeta]:
+        """List the complete runs of a commit, those of a clean tree first, then the newest.
+
+        Raises:
+            InputError: When git knows the commit, and it has none.
+        """
         commit = _commit_of(text)
         runs = [meta for meta in self._metas if meta.git.commit and _matches(meta.git.commit, commit, text)]
         complete = [meta for meta in runs if meta.status == "complete"]
@@ -185,9 +212,10 @@ class _Search:
             state = "no complete run" if runs else "no run"
             raise InputError(
                 f'"{text}" is commit {commit[:7]}, of which {self._store.path} has {state}',
-                f"Profile it, or choose another: ncu-lab runs{self._where} lists all.",
+                f"Make one: ncu-lab profile --rev {commit[:7]}{self._where_to_write}; ncu-lab runs{self._where} lists "
+                "what there is.",
             )
-        return self._newest(sorted(complete, key=lambda meta: meta.git.dirty))
+        return sorted(complete, key=lambda meta: meta.git.dirty)
 
     def by_stage(self, text: str) -> Found | None:
         """Find the newest complete run that has a stage."""
@@ -222,6 +250,8 @@ class _Search:
             known = [stage for meta in self._metas for stage in meta.stages if self._of_stage(stage)]
             near += difflib.get_close_matches(text, dict.fromkeys(known), n=1, cutoff=_NEAR_STAGE)
         meant = f"Did you mean {near[0]}? " if near else ""
+        if only in (None, "rev") and not near and (repository := repository_of(Path.cwd())) and repository.is_shallow:
+            meant = "This clone is shallow: if it is a commit, git fetch --unshallow brings it. "
         raise InputError(f'there is {what} "{text}": {self._what_there_is()}', meant + self._what_to_do())
 
     def _newest(self, metas: Sequence[RunMeta], *, before: int = 0, stage: str | None = None) -> Found | None:

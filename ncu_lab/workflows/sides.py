@@ -1,0 +1,136 @@
+"""From what a user compares to the runs meant: one for a file or a run, one for each stage of a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ncu_lab.analyze.summary import summarize
+from ncu_lab.errors import InputError
+from ncu_lab.model import LaunchSummary, Notice, Problem, Run, RunMeta
+from ncu_lab.store import Store
+from ncu_lab.store.directory import passed_over
+from ncu_lab.workflows.reading import find_run, revision_runs
+
+Context = tuple[Problem | None, str | None, str | None]
+"""What runs must agree in to stand for one: problem, model of GPU, and the name of a foreign program."""
+
+
+@dataclass
+class Side:
+    """One of two sides: its runs, and those of their launches that are compared.
+
+    Attributes:
+        reference: What the user called it.
+        runs: The newest first.
+        stage: The only stage that is meant, if one is.
+        all: Launches of all runs, each as far as no newer run has their stage.
+        launches: Those of them that are compared.
+        notices: Of runs that were passed over or left out.
+    """
+
+    reference: str
+    runs: list[Run]
+    stage: str | None = None
+    notices: list[Notice] = field(default_factory=list)
+    all: list[LaunchSummary] = field(init=False)
+    launches: list[LaunchSummary] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._run_of: dict[int, Run] = {}
+        self.all = []
+        covered: set[str | None] = set()
+        for run in self.runs:
+            own = [one for one in summarize(run) if one.stage is None or one.stage not in covered]
+            covered |= {one.stage for one in own}
+            self._run_of |= {id(one): run for one in own}
+            self.all += own
+        self.launches = self.all
+
+    def run_of(self, launch: LaunchSummary) -> Run:
+        """Return the run that one of the launches is of; numbers of launches begin anew in each run."""
+        return self._run_of[id(launch)]
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return self.runs[0].meta.id if len(self.runs) == 1 else self.reference
+
+
+def find_sides(a: str, b: str, store: Path, where: str = "") -> list[tuple[Side, Side]]:
+    """Return the runs that two references mean, and which are to be compared with which.
+
+    A revision means its newest complete run per stage, problem and model of GPU. Runs of the problems and GPUs that
+    both sides have are compared; where there are none, the newest of each.
+
+    Args:
+        a: Reference of A (see :func:`ncu_lab.workflows.reading.find_run`).
+        b: Reference of B.
+        store: The folder of runs.
+        where: The options that name the store, for commands that are told to be typed.
+
+    Raises:
+        InputError: When a reference means nothing, or its run cannot be read.
+    """
+    found_a, found_b = _Candidates(a, store, where), _Candidates(b, store, where)
+    common = [context for context in found_b.contexts if context in found_a.contexts]
+    if not common:
+        return [(found_a.side(found_a.contexts[0]), found_b.side(found_b.contexts[0]))]
+    pairs = [(found_a.side(context), found_b.side(context)) for context in common]
+    for side, found, letter in ((pairs[0][0], found_a, "A"), (pairs[0][1], found_b, "B")):
+        left = [context for context in found.contexts if context not in common]
+        if left:
+            words = ", ".join(_words(context) for context in left)
+            side.notices.append(Notice("only_one_side", f"only {letter} ({found.reference}) has runs of {words}"))
+    return pairs
+
+
+class _Candidates:
+    """The runs that one reference may mean, by what they can be compared with."""
+
+    def __init__(self, reference: str, store: Path, where: str) -> None:
+        self.reference = reference
+        self._store = Store(store)
+        self._metas = revision_runs(reference, store, where)
+        self._found = None if self._metas else find_run(reference, store, where)
+        metas = self._metas if self._found is None else [self._found.run.meta]
+        self.contexts = list(dict.fromkeys(_context(meta) for meta in metas))
+
+    def side(self, context: Context) -> Side:
+        """Read the runs of one context."""
+        if self._found is not None:
+            return Side(self.reference, [self._found.run], self._found.stage, list(self._found.passed_over))
+        runs, notices = self._newest_per_stage([meta for meta in self._metas if _context(meta) == context])
+        return Side(self.reference, runs, notices=notices)
+
+    def _newest_per_stage(self, metas: Sequence[RunMeta]) -> tuple[list[Run], list[Notice]]:
+        """Read, the best first, the runs that bring a stage which none before them has.
+
+        Raises:
+            InputError: When none can be read.
+        """
+        runs: list[Run] = []
+        covered: set[str] = set()
+        errors: list[InputError] = []
+        for meta in metas:
+            if runs and set(meta.stages) <= covered:
+                continue
+            try:
+                runs.append(self._store.read_whole(meta.id))
+            except InputError as error:
+                errors.append(error)
+            else:
+                covered |= set(meta.stages)
+        if not runs:
+            raise errors[0]
+        return runs, [passed_over(error) for error in errors]
+
+
+def _context(meta: RunMeta) -> Context:
+    return meta.problem, meta.device.name if meta.device else None, None if meta.stages else meta.name
+
+
+def _words(context: Context) -> str:
+    problem, device, name = context
+    return " on ".join(words for words in (problem.label if problem else name or "a program", device) if words)
