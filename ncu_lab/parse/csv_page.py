@@ -43,7 +43,7 @@ def _read(lines: Sequence[str], path: Path) -> ParsedReport:
     if any(one.rows for one in found.tables) or (found.tables and cause is None):
         return _with_cause(read_launches(found, path), cause)
     if is_source(lines):
-        return read_source(lines, path)
+        return _with_cause(read_source(lines, path), cause)
     if is_session(lines):
         return read_session(lines, path)
     if cause is not None:

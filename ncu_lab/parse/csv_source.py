@@ -18,7 +18,7 @@ import pandas as pd
 from ncu_lab.errors import InputError
 from ncu_lab.metrics import SOURCE_WORDS, source_metric
 from ncu_lab.model import INSTANCE_COLUMNS, METRIC_COLUMNS, RULE_COLUMNS, Notice, ParsedReport, table
-from ncu_lab.parse.csv_text import DELIMITERS, cells
+from ncu_lab.parse.csv_text import DELIMITERS, cells, noise_notice
 from ncu_lab.parse.identity import Identity, launches_table, short_name
 from ncu_lab.parse.instances import KINDS, Words
 from ncu_lab.parse.numbers import Decimal, decimal_point, is_missing, parse_number
@@ -27,6 +27,7 @@ _KERNEL, _FUNCTION, _FILE = "Kernel Name", "Function Name", "File Path"
 _ADDRESS, _SOURCE, _LINE = "Address", "Source", "Line No"
 _NO_METRICS = frozenset({_ADDRESS, _SOURCE, _LINE, "#"})
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
+_ROW_START = re.compile(r'(?:"?"?[,;\t]){0,2}"?0x')  # below a line of code its number and text are left empty
 _GAP = "..."  # instructions left out between two of a line
 
 
@@ -44,7 +45,7 @@ def read_source(lines: Sequence[str], path: Path) -> ParsedReport:
     page = _Page()
     for line in lines:
         page.read(line)
-    launches, doubled = _launches(page.blocks)
+    launches, doubled = _launches(page.blocks, is_cut=page.is_cut)
     if not any(launch.rows and launch.columns() for launch in launches):
         raise InputError(
             f"{path} is a source page without counters of instructions",
@@ -80,7 +81,8 @@ class _Header:
 
     def sass(self) -> int:
         """Return the column of the instruction: the one after its address where lines of code have one too."""
-        return self.names.index(_SOURCE, self.at(_ADDRESS) or 0)
+        address = self.at(_ADDRESS) or 0
+        return min((at for at, name in enumerate(self.names) if name == _SOURCE), key=lambda at: (at < address, at))
 
 
 def _header(line: str) -> _Header | None:
@@ -89,6 +91,16 @@ def _header(line: str) -> _Header | None:
         if _SOURCE in names and (_ADDRESS in names or _LINE in names):
             return _Header(tuple(names), delimiter)
     return None
+
+
+def _heading(line: str) -> tuple[str, str]:
+    """Return what the line before a header tells of, and what it tells; twice nothing when it is none."""
+    if line.lstrip('"').startswith((_KERNEL, _FUNCTION, _FILE)):
+        for delimiter in DELIMITERS:
+            head = cells(line, delimiter)[:2]
+            if len(head) == 2 and head[0] in (_KERNEL, _FUNCTION, _FILE):
+                return head[0], head[1]
+    return "", ""
 
 
 @dataclass(slots=True)
@@ -110,6 +122,12 @@ class _Block:
     file: str | None
     rows: list[_Row] = field(default_factory=list)
 
+    def is_twin(self, other: _Block) -> bool:
+        """Whether another block tells the same, as far as rows of both were read."""
+        rows = {row.address: row.cells for row in self.rows}
+        found = [rows[row.address] == row.cells for row in other.rows if row.address in rows]
+        return self.kernel == other.kernel and all(found) and (bool(found) or not (self.rows and other.rows))
+
 
 @dataclass(slots=True)
 class _Page:
@@ -126,13 +144,12 @@ class _Page:
         """Read a line."""
         if not text.strip():
             return
-        delimiter = self._header.delimiter if self._header else next((d for d in DELIMITERS if d in text), ",")
-        head = cells(text, delimiter)[:2]
-        if len(head) == 2 and head[0] in (_KERNEL, _FUNCTION):
-            self.blocks.append(_Block(head[1], self._file))
+        what, told = _heading(text)
+        if what == _FILE:
+            self._file, self._header = told, None
+        elif what:
+            self.blocks.append(_Block(told, self._file))
             self._header = self._line = None
-        elif len(head) == 2 and head[0] == _FILE:
-            self._file, self._header = head[1], None
         elif self.blocks and self._header is None and (header := _header(text)) is not None:
             self._header = header
         elif self._header is not None:
@@ -147,9 +164,9 @@ class _Page:
             self._line = int(number[1])
             return
         if len(row) != len(header.names):
-            starts = text.startswith('"0x')
-            self._cut += starts
-            self._noise += not starts
+            begun = _ROW_START.match(text) is not None
+            self._cut += begun
+            self._noise += not begun
             return
         at = header.at(_ADDRESS)
         if at is None or row[at] == _GAP:
@@ -160,12 +177,18 @@ class _Page:
         code = None if line is None else self._line
         self.blocks[-1].rows.append(_Row(int(row[at], 16), row[header.sass()].strip(), code, header, row))
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether a row was cut, as the last one is where the page ends early."""
+        return self._cut > 0
+
     def notices(self) -> Iterator[Notice]:
         """Tell what was skipped."""
         if self._noise:
-            yield Notice("csv_noise", f"{self._noise} lines that are no part of the table were skipped.")
+            yield noise_notice(self._noise)
         if self._cut:
-            yield Notice("csv_cut_row", f"{self._cut} rows are cut and left out.")
+            rows = "1 row is" if self._cut == 1 else f"{self._cut} rows are"
+            yield Notice("csv_cut_row", f"{rows} cut and left out.")
 
 
 @dataclass(slots=True)
@@ -208,18 +231,27 @@ class _Launch:
         return Identity(self.kernel, function, None, nowhere, nowhere, None, None, None, None, (), "kernel")
 
 
-def _launches(blocks: Sequence[_Block]) -> tuple[list[_Launch], bool]:
+def _launches(blocks: Sequence[_Block], *, is_cut: bool) -> tuple[list[_Launch], bool]:
     """Return the launches that blocks are of, and whether every block stood twice."""
-    plain = [(block.kernel, block.file, [row.cells for row in block.rows]) for block in blocks]
-    doubled = bool(blocks) and blocks[0].file is None and plain[::2] == plain[1::2]
+    doubled = _is_doubled(blocks, is_cut=is_cut)
     launches: list[_Launch] = []
-    for block in blocks[::2] if doubled else blocks:
+    for number, block in enumerate(blocks):
         last = launches[-1] if launches else None
-        if last is None or last.kernel != block.kernel or block.file in last.files:
+        is_second = doubled and number % 2 == 1  # it has the rows that are damaged in the first
+        if last is None or (not is_second and (last.kernel != block.kernel or block.file in last.files)):
             last = _Launch(block.kernel)
             launches.append(last)
         last.take(block)
     return launches, doubled
+
+
+def _is_doubled(blocks: Sequence[_Block], *, is_cut: bool) -> bool:
+    """Return whether every block of SASS stands twice; of a page that is cut, the last may stand once."""
+    pairs = list(zip(blocks[::2], blocks[1::2], strict=False))
+    stands_alone = len(blocks) % 2 == 1 and len(pairs) == 1 and not is_cut and bool(blocks[-1].rows)
+    if not pairs or blocks[0].file is not None or stands_alone:
+        return False
+    return all(first.is_twin(second) for first, second in pairs)
 
 
 class _Instances:

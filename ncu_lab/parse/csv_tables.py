@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ncu_lab.model import Notice
-from ncu_lab.parse.csv_text import DELIMITERS, cells, quoted_cells
+from ncu_lab.parse.csv_text import DELIMITERS, cells, noise_notice, quoted_cells
 
 _MOST_LINES = 200  # of one record: a rule's message has a few
 _LISTED = 5  # line numbers in a notice
@@ -58,7 +58,7 @@ class Tables:
     def notices(self) -> Iterator[Notice]:
         """Tell what was skipped, and rows that were lost."""
         if self.noise:
-            yield Notice("csv_noise", f"{self.noise} lines that are no part of the table were skipped.")
+            yield noise_notice(self.noise)
         if self.cut:
             listed = ", ".join(map(str, self.cut[:_LISTED])) + (", …" if len(self.cut) > _LISTED else "")
             rows = "1 row is" if len(self.cut) == 1 else f"{len(self.cut)} rows are"

@@ -55,6 +55,14 @@ def _encoding(data: bytes) -> str:
     return "utf-8"
 
 
+def noise_notice(lines: int) -> Notice:
+    """Tell how many lines were skipped."""
+    words = (
+        "1 line that is no part of the table was" if lines == 1 else f"{lines} lines that are no part of the table were"
+    )
+    return Notice("csv_noise", f"{words} skipped.")
+
+
 def cells(record: str, delimiter: str) -> list[str]:
     """Split one record into its cells; none when it is no record: a quote in a quoted cell must be doubled.
 

@@ -2,6 +2,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from ncu_lab.errors import InputError
@@ -70,6 +71,36 @@ def test_blocks_that_all_stand_twice_are_one_launch_each(written: Written) -> No
     assert len(report.launches) == 3
 
 
+@pytest.mark.parametrize("kept", [1, 1.4, 1.8, 2.3, 2.9, 3.8])
+def test_blocks_that_all_stand_twice_do_so_where_the_page_is_cut(kept: float, written: Written) -> None:
+    whole = (BLOCK + BLOCK + OTHER + OTHER).replace("1,024", "1024")
+    report = read_csv(written(whole[: int(len(whole) * kept / 4)]))
+    assert len(report.launches) == (2 if kept > 2 else 1)
+
+
+def test_rows_damaged_in_one_of_two_blocks_are_read_from_the_other(written: Written) -> None:
+    block = BLOCK.replace("1,024", "1024")
+    damaged = block.replace('"0x7f00"', '0.5"0x7f00"')
+    report = read_csv(written(damaged + block + OTHER.replace("1,024", "1024") * 2))
+    samples = report.instances[report.instances["metric"] == "smsp__pcsamp_sample_count"]
+    assert samples.sort_values(["launch", "correlation"])["value"].tolist() == [7.0, 0.0, 9.0, 0.0]
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_other_delimiters(delimiter: str, written: Written) -> None:
+    text = (BLOCK + OTHER).replace("1,024", "1024").replace("(int)", "(int, float)")
+    other = text.replace('","', f'"{delimiter}"').replace('",\n', f'"{delimiter}\n')
+    pd.testing.assert_frame_equal(read_csv(written(other)).instances, read_csv(written(text)).instances)
+    assert read_csv(written(other)).launches["kernel"].tolist() == ["void f<(int, float)4>(int, float)"] * 2
+
+
+def test_the_order_of_columns_does_not_matter(written: Written) -> None:
+    turned = '"Source","# Samples","Address"\n"  EXIT","7","0x7f00"\n'
+    [(key, value)] = rows(written(KERNEL + turned)).items()
+    assert key == (0, "smsp__pcsamp_sample_count", 0x7F00)
+    assert (value[0], value[2]) == (7.0, "EXIT")
+
+
 def test_lines_of_code(written: Written) -> None:
     head = '"Line No","Source","Address","Source","# Samples"\n'
     text = (
@@ -97,7 +128,7 @@ def test_noise_and_cut_rows_are_told(written: Written) -> None:
     report = read_csv(written("==PROF== x\n" + (BLOCK + "loss 0.5\n" + OTHER)[:-20].replace("1,024", "1024")))
     told = {notice.code: notice.message for notice in report.notices}
     assert told["csv_noise"].startswith("2 lines")
-    assert told["csv_cut_row"].startswith("1 rows")
+    assert told["csv_cut_row"].startswith("1 row is")
     assert report.instances[report.instances["launch"] == 1]["correlation"].unique().tolist() == [0x7F00]
 
 
