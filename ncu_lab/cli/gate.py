@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ncu_lab.cli.options import ExampleOption, StageOption, StoreOption
+from ncu_lab.cli.messages import complain
+from ncu_lab.cli.options import ExampleOption, StageOption, StoreOption, store_to_read, store_words
 from ncu_lab.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +111,15 @@ def gate(
         result = _static(chosen, against, stage, arch)
         return _tell(result, format, "")
     _refuse("stored runs (add --static)", {"--arch": arch})
-    raise UsageError("gate of stored runs is not there yet")
+    if against is not None and baseline is not None:
+        raise UsageError("--against and --baseline exclude each other", "Each says what to compare with; give one.")
+    folder, where = store_to_read(store, example), store_words(store, example)
+    if save_baseline is not None:
+        _refuse("--save-baseline", {"--against": against, "--baseline": baseline, "--stage": stage, "--force": force})
+        _save(b, folder, where, save_baseline)
+        return int(Exit.OK)
+    result, explain = _runs(b, against, baseline, folder, chosen, where, stage or (), force)
+    return _tell(result, format, explain)
 
 
 def _refuse(what: str, options: dict[str, object]) -> None:
@@ -134,6 +145,37 @@ def _static(policy: Policy, against: str | None, stages: list[str] | None, arche
 
     with progress_reporter(stages or ()) as report:
         return gate_static(Path.cwd(), policy, against=against, stages=stages or (), arches=arches or (), report=report)
+
+
+def _runs(
+    b: str | None,
+    against: str | None,
+    baseline: Path | None,
+    store: Path,
+    policy: Policy,
+    where: str,
+    stages: Sequence[str],
+    force: bool,
+) -> tuple[GateResult, str]:
+    """Return what the gate says, and the command that explains it."""
+    from ncu_lab.workflows.gating import Reference, baseline_side, gate_runs, gated_side, merge_base
+
+    after = Reference(b) if b else gated_side(Path.cwd(), store)
+    if baseline is not None:
+        with baseline_side(baseline) as unpacked:
+            return gate_runs(unpacked, after, store, policy, where, stages=stages, force=force), ""
+    before = Reference(against) if against else merge_base(Path.cwd())
+    result = gate_runs(before, after, store, policy, where, stages=stages, force=force)
+    failing = {one.change.stage for one in result.failing}
+    only = f" --stage {min(failing, key=str)}" if len(failing) == 1 and None not in failing else ""
+    return result, f"ncu-lab diff {shlex.quote(before.text)} {shlex.quote(after.text)}{only}{where}"
+
+
+def _save(b: str | None, store: Path, where: str, file: Path) -> None:
+    from ncu_lab.workflows.gating import Reference, gated_side, save_baseline
+
+    meta = save_baseline(Reference(b) if b else gated_side(Path.cwd(), store), store, file, where)
+    complain(f"stored   {meta.id} as {file}")
 
 
 def _tell(result: GateResult, format: GateFormat, explain: str) -> int:

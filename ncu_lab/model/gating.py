@@ -41,6 +41,7 @@ class Change:
         comparable: Whether the two values can be compared.
         same: Whether B and A differ by no more than the quantity does between profiles of one build.
         why: Why a value is missing, or not comparable, or cannot be told; in words.
+        hint: What would help to tell; empty where nothing would.
         detail: What else there is to tell of the change, in a few words.
         place: Where the kernel is defined.
     """
@@ -61,6 +62,7 @@ class Change:
     comparable: bool = True
     same: bool = False
     why: str = ""
+    hint: str = ""
     detail: str = ""
     place: Place | None = None
 

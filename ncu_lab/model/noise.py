@@ -38,10 +38,12 @@ plot, which are 5.4 standard deviations apart."""
 
 _IDENTICAL = Repeatability(0.0)
 _COUNTED = Repeatability(0.0002)
-_CONFLICTS = Repeatability(0.02, absolute=2000.0)
-"""The hardware's count holds wavefronts lost to arbitration, some thousands where there is no conflict at all."""
+_CONFLICTS = Repeatability(0.03, absolute=4000.0)
+"""The hardware's count holds wavefronts lost to arbitration, some thousands where there is no conflict at all: the same
+code on two H200 counted 51 718 and 61 331, 298 342 and 272 211, 19.4 and 18.8 million."""
 
-_ARBITRATED = Repeatability(0.01)
+_ARBITRATED = Repeatability(0.02)
+"""Likewise; the same cuBLAS kernels on two H200 took 4.05 and 4.21 wavefronts a request."""
 
 _DEFAULTS: Mapping[str, Repeatability] = {
     TIME_KEY: Repeatability(0.005, _PROCESSES, _UNITS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from ncu_lab.model import Json
@@ -17,7 +18,6 @@ FAILS = "✗"
 SIGNS: Mapping[Outcome, str] = {"improvement": "✓", "inconclusive": "?", "missing": MISSING}
 _STYLES: Mapping[Outcome, str] = {"improvement": GOOD, "inconclusive": "", "missing": MUTED}
 _REPORTED: tuple[Outcome, ...] = ("inconclusive", "missing", "improvement")
-_MORE_SAMPLES = 20
 _NOT_ALLOWED: Mapping[Direction, str] = {"lower": "increase", "higher": "decrease", "either": "change"}
 _SIGN: Mapping[Direction, str] = {"lower": "+", "higher": numbers.MINUS, "either": "±"}
 
@@ -41,14 +41,20 @@ def print_gate(result: GateResult, terminal: Terminal, explain: str = "") -> Non
     terminal.paragraph(title(result), STRONG)
     for words in caveats(result):
         terminal.paragraph(words, MUTED)
-    for told in merged(result.failing):
-        terminal.line((f"{FAILS} ", BAD), f"{told.kernels}  {told.words}")
+    _print_told(merged(result.failing), FAILS, BAD, terminal)
     for outcome in _REPORTED:
-        for told in merged(result.reported(outcome)):
-            terminal.line((f"{SIGNS[outcome]} ", _STYLES[outcome]), f"{told.kernels}  {told.words}")
+        _print_told(merged(result.reported(outcome)), SIGNS[outcome], _STYLES[outcome], terminal)
     terminal.paragraph(verdict(result), BAD if not result.passed else GOOD)
     if explain and result.judged:
         terminal.command(explain, lead="Explain: ")
+
+
+def _print_told(lines: Sequence[Told], sign: str, style: str, terminal: Terminal) -> None:
+    for told in lines:
+        first, *others = textwrap.wrap(f"{told.kernels}  {told.words}", max(40, terminal.width - 4))
+        terminal.line((f"{sign} ", style), first)
+        for words in others:
+            terminal.line(f"    {words}")
 
 
 def title(result: GateResult) -> str:
@@ -100,7 +106,7 @@ def line_words(one: Judged) -> str:
     if one.outcome == "violation":
         words += f" ({limit_words(one)})"
     if one.outcome == "inconclusive":
-        return f"{words}: inconclusive, {one.why}{_samples_words(change)}"
+        return f"{words}: inconclusive, {one.why}{_samples_words(change)}{change.hint and '; ' + change.hint}"
     return words + "".join(f"   {note}" for note in notes(change))
 
 
@@ -141,7 +147,7 @@ def _amount(limit: Limit, unit: str) -> str:
 def _samples_words(change: Change) -> str:
     if change.interval is None or change.p is None:
         return ""
-    return f", {change.n_a} + {change.n_b} samples; take more: --samples {_MORE_SAMPLES}"
+    return f", {change.n_a} + {change.n_b} samples"
 
 
 def value_words(value: float | None, unit: str) -> str:

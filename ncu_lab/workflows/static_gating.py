@@ -179,7 +179,7 @@ def _judged(
     id, arch = key
     stage = b.stages[id]
     name = f"{id} {arch}" if several else id
-    whole = Change(name, id, stage.entry, "build", "", "exact", None, None, place=_place(b.folder, stage))
+    whole = Change(name, id, stage.entry, "build", "", "exact", None, None, place=kernel_place(b.folder, stage))
     if isinstance(after, InputError):
         why = after.message.removeprefix(f"stage {id} does not compile: ")
         failed = replace(whole, place=_place_of_error(why) or whole.place)
@@ -201,7 +201,7 @@ def _judged(
     return judged
 
 
-def _place(folder: Path, stage: Stage) -> Place:
+def kernel_place(folder: Path, stage: Stage) -> Place:
     """Return where the kernel of a stage is defined; the first line of its file where its name is not found."""
     lines = (folder / stage.file).read_text(encoding="utf-8", errors="replace").splitlines()
     defined = re.compile(rf"\b{re.escape(stage.entry)}\s*\(")

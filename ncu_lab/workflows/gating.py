@@ -1,0 +1,195 @@
+"""The gate of stored runs: compares two sides and judges what they differ in by a policy."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ncu_lab.analyze.comparison_changes import comparison_changes, one_sided
+from ncu_lab.analyze.gate import gate
+from ncu_lab.collect.revisions import repository_of
+from ncu_lab.errors import InputError, UsageError
+from ncu_lab.gpu.registry import load_stages
+from ncu_lab.model import Notice, RunMeta, Stage
+from ncu_lab.model.comparison import ComparedSide, Comparison
+from ncu_lab.model.gating import Change, GateResult, Place
+from ncu_lab.model.policy import Policy
+from ncu_lab.resources import kernels_folder
+from ncu_lab.store import Store
+from ncu_lab.store.baseline import unpack_baseline, write_baseline
+from ncu_lab.workflows.comparing import compare
+from ncu_lab.workflows.indexing import list_runs
+from ncu_lab.workflows.measuring_noise import read_noise_table
+from ncu_lab.workflows.reading import find_run, revision_runs
+from ncu_lab.workflows.static_gating import kernel_place
+
+LAST = "@last"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One side of a gate: what ``compare`` finds it by, and what people call it."""
+
+    text: str
+    words: str = ""
+
+
+def gate_runs(
+    a: Reference,
+    b: Reference,
+    store: Path,
+    policy: Policy,
+    where: str = "",
+    *,
+    stages: Sequence[str] = (),
+    force: bool = False,
+) -> GateResult:
+    """Compare two sides and judge every quantity that both have.
+
+    Args:
+        a: What is compared with.
+        b: What is gated.
+        store: The folder of runs; what A/A runs in it measured counts.
+        policy: What is allowed.
+        where: The options that name the store, for commands that are told to be typed.
+        stages: Only these stages.
+        force: Whether to compare what is not comparable.
+
+    Raises:
+        InputError: When a side means no run.
+        UsageError: When a stage asked for is on neither side.
+    """
+    table, unread = read_noise_table(store)
+    comparison = compare(a.text, b.text, store, where, stages=stages, force=force, noise=table)
+    added, removed = one_sided(comparison)
+    changes = [replace(one, place=place) for one, place in _placed(comparison_changes(comparison))]
+    if not changes:
+        raise InputError(
+            f"{b.text} and {a.text} have no kernel in common: there is nothing to gate",
+            f"ncu-lab diff {a.text} {b.text}{where} shows what each has.",
+        )
+    return GateResult(
+        a=a.words or _words(comparison.a),
+        b=b.words or _words(comparison.b),
+        judged=gate(changes, policy),
+        added=added,
+        removed=removed,
+        policy=policy.file,
+        forced=tuple(one.words for one in comparison.reasons) if force else (),
+        notices=(*unread, *comparison.warnings, *_unmeasured(comparison, table.measured)),
+    )
+
+
+def gated_side(here: Path, store: Path) -> Reference:
+    """Return what is gated where nothing is named: the newest run of HEAD; outside of git the last run.
+
+    Raises:
+        InputError: When HEAD has no complete run: then the last is of something else.
+    """
+    repository = repository_of(here)
+    if repository is None:
+        return Reference(LAST)
+    head = repository.commit("HEAD")
+    runs = [meta for meta in list_runs(store)[0] if meta.git.commit == head.hash and meta.status == "complete"]
+    if not runs:
+        raise InputError(
+            f"{store} has no complete run of HEAD ({head.hash[:7]})",
+            "Make one: ncu-lab profile --all; or name what to gate: ncu-lab gate @last.",
+        )
+    newest = runs[0]
+    # One of an edited tree, made last, is what the user looks at; else all stages that HEAD has runs of count.
+    return (
+        Reference(f"run:{newest.id}") if newest.git.dirty else Reference(f"rev:{head.hash}", f"HEAD ({head.hash[:7]})")
+    )
+
+
+def merge_base(here: Path) -> Reference:
+    """Return what is compared with where nothing is named: where HEAD and the default branch parted.
+
+    Raises:
+        InputError: When there is no repository, default branch or shared commit.
+    """
+    repository = repository_of(here)
+    if repository is None:
+        raise InputError(
+            "nothing says what to compare with: there is no git repository here",
+            "Name a run: --against @last~1, or a file: --baseline FILE.",
+        )
+    commit = repository.merge_base()
+    return Reference(f"rev:{commit.hash}", commit.words)
+
+
+@contextmanager
+def baseline_side(file: Path) -> Iterator[Reference]:
+    """Unpack a baseline for as long as the block lasts.
+
+    Raises:
+        InputError: When it is none.
+    """
+    with tempfile.TemporaryDirectory(prefix="ncu-lab-") as work:
+        folder = unpack_baseline(file, Path(work))
+        yield Reference(f"file:{folder}", f"baseline {file.name}")
+
+
+def save_baseline(b: Reference, store: Path, file: Path, where: str = "") -> RunMeta:
+    """Write the run that a reference means to a file.
+
+    Raises:
+        InputError: When it means none.
+        UsageError: When it means several, one for some stages and one for others.
+    """
+    metas = _newest_per_stage(revision_runs(b.text, store, where))
+    if len(metas) > 1:
+        ids = ", ".join(meta.id for meta in metas)
+        raise UsageError(f"{b.words or b.text} has {len(metas)} runs, a baseline is one: {ids}", "Name one of them.")
+    run = Store(store).read_whole(metas[0].id) if metas else find_run(b.text, store, where).run
+    write_baseline(file, run)
+    return run.meta
+
+
+def _newest_per_stage(metas: Iterable[RunMeta]) -> list[RunMeta]:
+    covered: set[object] = set()
+    found = []
+    for meta in metas:
+        own = {(stage, meta.problem, meta.device and meta.device.name) for stage in meta.stages}
+        if not own or not own <= covered:
+            found.append(meta)
+        covered |= own
+    return found
+
+
+def _words(side: ComparedSide) -> str:
+    """``main (4f2c9ab)``, or the id of a run."""
+    commit = side.meta.git.commit
+    reference = side.reference.partition(":")[2] or side.reference
+    short = f" ({commit[:7]}{', edited' if side.meta.git.dirty else ''})" if commit else ""
+    name = side.meta.id if len(side.runs) == 1 else reference
+    return f"{name}{'' if commit and commit.startswith(name) else short}"
+
+
+def _placed(changes: Iterable[Change]) -> Iterator[tuple[Change, Place | None]]:
+    """Find where the kernel of each change is defined now; None for programs that are not ours."""
+    stages, folder = load_stages(), kernels_folder()
+    places: dict[str | None, Place | None] = {}
+    for change in changes:
+        if change.stage not in places:
+            places[change.stage] = _place(folder, stages, change.stage)
+        yield change, places[change.stage]
+
+
+def _place(folder: Path, stages: Mapping[str, Stage], id: str | None) -> Place | None:
+    stage = stages.get(id or "")
+    return None if stage is None or stage.is_reference else kernel_place(folder, stage)
+
+
+def _unmeasured(comparison: Comparison, measured: Mapping[str, object]) -> list[Notice]:
+    """Say of GPUs without A/A runs that defaults stand for their noise."""
+    devices = {meta.device.name for meta in (*comparison.a.runs, *comparison.b.runs) if meta.device}
+    lacking = sorted(devices - set(measured))
+    if not lacking:
+        return []
+    words = f"how well {', '.join(lacking)} repeats was not measured here, defaults stand for it (ncu-lab noise)"
+    return [Notice("noise_not_measured", words)]
