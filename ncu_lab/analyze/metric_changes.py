@@ -120,8 +120,8 @@ def compare_metric(
 def _exact(change: MetricChange, a: Sequence[float], b: Sequence[float], repeats: Repeatability) -> MetricChange:
     before, after = statistics.median(a), statistics.median(b)
     largest = max(abs(before), abs(after))
-    own = _deviation(a, b)
-    deviation = max(math.hypot(repeats.launches * largest, repeats.absolute), own)
+    known = math.hypot(repeats.launches * largest, repeats.processes * largest, repeats.absolute)
+    deviation = max(known, _deviation(a, b))
     tolerance = max(Z * math.sqrt(2.0) * deviation, ROUNDING * largest)
     if abs(after - before) <= tolerance:
         return replace(change, reason="" if after == before else WITHIN)

@@ -23,6 +23,7 @@ from ncu_lab.model import HotSpots, LaunchSummary, Run, Stage, StageBuild, Timin
 from ncu_lab.model.comparison import Comparability, ComparedSide, Comparison, Fingerprint, MetricChange, Pair
 from ncu_lab.model.noise import NoiseTable
 from ncu_lab.workflows.locating import hot_spots
+from ncu_lab.workflows.measuring_noise import read_noise_table
 from ncu_lab.workflows.sides import Side, find_sides
 
 _OPTIONS = ("--launch-a", "--launch-b")
@@ -42,7 +43,7 @@ def compare(
     launch_b: int | None = None,
     by_hand: Sequence[str] = (),
     force: bool = False,
-    noise: NoiseTable = NoiseTable(),
+    noise: NoiseTable | None = None,
 ) -> Comparison:
     """Compare two runs, or the runs of two revisions.
 
@@ -57,7 +58,7 @@ def compare(
         launch_b: Likewise of B; where only one of the two is given, the other run must leave no choice.
         by_hand: What belongs together by the user's word: ``A=B``, each a stage, a kernel or the number of a launch.
         force: Whether to compare what is not comparable.
-        noise: How well quantities repeat.
+        noise: How well quantities repeat; by default what the store has measured of it.
 
     Raises:
         InputError: When a reference means nothing, or its run cannot be read.
@@ -67,7 +68,8 @@ def compare(
     for side_a, side_b in contexts:
         _choose(side_a, side_b, launch_a, launch_b)
     _keep_stages([side for sides in contexts for side in sides], stages)
-    judge = _Judge(load_stages(), force, noise)
+    measured, unread = (noise, []) if noise is not None else read_noise_table(store)
+    judge = _Judge(load_stages(), force, measured)
     pairs: list[Pair] = []
     for side_a, side_b in contexts:
         found = _paired(side_a, side_b, by_hand, chosen=launch_a is not None or launch_b is not None)
@@ -78,7 +80,7 @@ def compare(
         b=_compared(b, [side for _, side in contexts]),
         pairs=tuple(pairs),
         forced=force,
-        warnings=tuple(dict.fromkeys(notices)),
+        warnings=tuple(dict.fromkeys([*notices, *unread])),
     )
 
 
