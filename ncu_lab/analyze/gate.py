@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ncu_lab.model.comparison import ALPHA, LEAST_SAMPLES, MARGIN
 from ncu_lab.model.gating import Change, Judged, Outcome
-from ncu_lab.model.policy import MARGIN, Direction, Held, Policy
-
-ALPHA = 0.01
-"""Significance that the change of a noisy quantity must have."""
-
-LEAST_SAMPLES = 5
-"""Samples a side below which no two-sided exact Mann-Whitney test reaches :data:`ALPHA`."""
+from ncu_lab.model.policy import Direction, Held, Policy
 
 
 def gate(changes: Iterable[Change], policy: Policy) -> tuple[Judged, ...]:
     """Judge every change that a policy speaks of; what it does not speak of is left out.
 
     Exact quantities fail when they are worse by more than the limit, and differ by more than profiles of one build do.
-    Noisy ones fail when p < :data:`ALPHA` and their whole interval is beyond the limit; they pass when the whole
+    Noisy ones fail when p < 0.01 and their whole interval is beyond the limit; they pass when the whole
     interval is within it. In between nothing is certain: inconclusive.
     """
     judged = []

@@ -8,15 +8,13 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from ncu_lab.metrics import CATALOGUE, METRICS, Kind
+from ncu_lab.model.comparison import MARGIN
 from ncu_lab.model.expectations import BUILD, BUILD_UNITS, SASS
 
 Direction = Literal["lower", "higher", "either"]
 """Which way is better; ``either`` allows no change in any."""
 
 Consequence = Literal["report", "fail"]
-
-MARGIN = 0.005
-"""The margin m of the verdicts, as a share: the limit of a duration where no policy says otherwise."""
 
 BLOCKS_PER_SM, INSTRUCTIONS = f"{BUILD}blocks_per_sm", f"{BUILD}instructions"
 """Keys of the blocks that an SM holds of a build, and of the instructions in its machine code."""
