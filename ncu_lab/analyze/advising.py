@@ -136,9 +136,9 @@ def _coalescing(case: Case) -> Advice | None:
 
 
 def _padding(case: Case) -> Advice | None:
-    """Bank conflicts, most of them in stores or copies into shared memory."""
+    """Bank conflicts, most of them in stores."""
     found = case.wasteful("shared")
-    if found is None or found[1].kind not in ("st", "cp.async"):
+    if found is None or found[1].kind != "st":
         return None
     share, access, culprit = found
     return Advice("padding", "over_ideal", access.over_ideal or 0.0, at_most=share, culprit=culprit)

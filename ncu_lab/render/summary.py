@@ -14,6 +14,7 @@ from ncu_lab.render.cells import (
     percent_of,
     waits_column,
 )
+from ncu_lab.render.expectations import row_of
 from ncu_lab.render.explanation import Sentence, launch_sentences
 from ncu_lab.render.numbers import MISSING
 from ncu_lab.render.roofs import headline, levels
@@ -144,7 +145,7 @@ def told_around(view: RunView, summary: LaunchSummary) -> tuple[list[Sentence], 
 
 def launch_lines(view: RunView, summary: LaunchSummary) -> list[tuple[str, list[Part]]]:
     """Return what is told of one launch, line by line: its label and its parts."""
-    row = view.rows.get(summary.stage or "")
+    row = row_of(view, summary)
     points, roofs = view.points.get(summary.launch, ()), view.roofs.get(summary.launch, ())
     lines: list[tuple[str, list[Part]]] = [
         ("duration", _duration(summary)),

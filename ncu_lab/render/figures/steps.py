@@ -1,0 +1,202 @@
+"""What bought each step of the ladder: one diverging stack a step, in log2 factors, which add; left is faster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from ncu_lab.model import Attribution, Ladder, LadderRow
+from ncu_lab.model.attribution import STALL
+from ncu_lab.render import numbers
+from ncu_lab.render.figures.attribution import factor_marker
+from ncu_lab.render.figures.canvas import Canvas, Panel, spaced
+from ncu_lab.render.figures.text import SMALL, plain, text_width
+from ncu_lab.render.palette import FAMILY_TITLES, Theme
+
+FAMILY_REASONS: Mapping[str, str] = {
+    "issuing": "not_selected",
+    "execution": "wait",
+    "fetch": "no_instruction",
+    "other": "misc",
+    "sync": "barrier",
+    "shared / MIO": "mio_throttle",
+    "global / L1TEX": "long_scoreboard",
+}
+"""Family -> the reason whose colour stands for it."""
+
+HATCHED = ("instructions", "warps", "imbalance", "clock")
+FACTOR_TITLES: Mapping[str, str] = {
+    "instructions": "Instructions",
+    "warps": "Warps in flight",
+    "imbalance": "Imbalance, tail",
+    "clock": "Clock",
+}
+
+_ROW_PX = 31
+_TOP_PX = 6
+_BOTTOM_PX = 44
+_BAR = 0.62
+_LEAST = 0.005
+"""A log2 factor below (0.3 %) is not drawn."""
+_EDGE = 1e-6
+"""What a sum may miss a whole factor by."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One step: what led to it, and its factors in the order in which they stack, log2."""
+
+    stage: str
+    label: str
+    total: float
+    factors: Mapping[str, float]
+    net: float
+
+
+def step_rows(ladder: Ladder) -> list[StepRow]:
+    """Return the steps that are split, in ladder order; their factors: stalls by family, then the hatched ones."""
+    return [_row(row, found) for row in ladder.rows if isinstance(found := row.attribution, Attribution)]
+
+
+def _row(row: LadderRow, found: Attribution) -> StepRow:
+    families = {f"{STALL}{FAMILY_REASONS[name]}": log2 for name, log2 in found.stall_families_log2.items()}
+    hatched = {name: found.log2[name] for name in HATCHED}
+    label = f"{plain(row.stage.predecessor or '')} → <b>{plain(row.stage.id)}</b>"
+    total = sum(found.log2.values())
+    return StepRow(row.stage.id, label, total, {**families, **hatched}, found.log2["stalls"] + found.log2["warps"])
+
+
+def steps_figure(ladder: Ladder, theme: Theme, width: int, *, selected: str | None = None) -> go.Figure:
+    """Draw one stack a step; what is left of the line made it faster, ◆ is the step itself.
+
+    Args:
+        ladder: What to draw.
+        theme: Colours.
+        width: Width of the figure in px.
+        selected: Stage whose step is marked.
+    """
+    rows = step_rows(ladder)
+    canvas = Canvas(theme, width)
+    names = (f"{row.stage.predecessor} → {row.stage.id}" for row in ladder.rows if row.stage.predecessor)
+    left = round(max((text_width(name) for name in names), default=80.0)) + 14
+    plot = max(160, width - left - 8)
+    side = max((text_width(step_words(row), SMALL) for row in rows), default=0.0) + 12
+    panel = Panel(1, 0.0, max(80.0, plot - side), plot)
+    low, high = _range(rows)
+    ticks = spaced([(tick, _tick(tick)) for tick in range(low, high + 1)], panel.width / max(high - low, 1))
+    canvas.x_axis(panel, [low - 0.2, high + 0.2], ticks, "linear")
+    canvas.axes["xaxis"]["title"] = {
+        "text": "factor on the duration of the stage before; left = faster",
+        "font": {"size": SMALL, "color": theme.muted},
+        "standoff": 4,
+    }
+    for y, row in enumerate(rows):
+        if row.stage == selected:
+            _band(canvas, y, left / plot)
+        _stack(canvas, panel, row, y)
+        colour = theme.muted if row.total == 0 else theme.better if row.total < 0 else theme.worse
+        canvas.words(panel, y, step_words(row), px=panel.width + 8, colour=colour)
+    canvas.shapes.append(
+        {
+            "type": "line", "xref": panel.x, "x0": 0, "x1": 0, "yref": "y", "y0": -0.5, "y1": len(rows) - 0.5,
+            "line": {"color": theme.text, "width": 1},
+        }
+    )  # fmt: skip
+    canvas.marks(
+        panel,
+        "step",
+        mode="markers",
+        x=[row.total for row in rows],
+        y=list(range(len(rows))),
+        customdata=[row.stage for row in rows],
+        hovertext=[_net_hover(row) for row in rows],
+        hoverinfo="text",
+        marker={
+            "symbol": "diamond", "size": 11, "color": theme.text, "opacity": 1,
+            "line": {"color": theme.card, "width": 1.5},
+        },
+    )  # fmt: skip
+    y_axis: dict[str, Any] = {
+        "range": [len(rows) - 0.5, -0.5],
+        "tickvals": list(range(len(rows))),
+        "ticktext": [row.label for row in rows],
+        "tickfont": {"color": theme.text},
+        "ticklabelstandoff": 6,
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+    }
+    height = _TOP_PX + max(1, len(rows)) * _ROW_PX + _BOTTOM_PX
+    margin = {"l": left, "r": 8, "t": _TOP_PX, "b": _BOTTOM_PX}
+    return canvas.figure(height, margin, yaxis=y_axis, barmode="overlay", bargap=0)
+
+
+def _range(rows: Sequence[StepRow]) -> tuple[int, int]:
+    """Return whole log2 factors that hold every stack, at least from a half to twice."""
+    lows = [sum(value for value in row.factors.values() if value < 0) for row in rows]
+    highs = [sum(value for value in row.factors.values() if value > 0) for row in rows]
+    low, high = min([-1.0, *lows]), max([1.0, *highs])
+    return math.floor(low + _EDGE), math.ceil(high - _EDGE)
+
+
+def _tick(power: int) -> str:
+    return "1" if power == 0 else f"{'÷' if power < 0 else '×'}{2 ** abs(power)}"
+
+
+def step_words(row: StepRow) -> str:
+    """Write a step: ``▼ 1.66× faster``."""
+    factor = 2.0 ** abs(row.total)
+    if factor < 1.005:
+        return f"= {numbers.ratio(factor)}"
+    return f"▼ {numbers.ratio(factor)} faster" if row.total < 0 else f"▲ {numbers.ratio(factor)} slower"
+
+
+def _stack(canvas: Canvas, panel: Panel, row: StepRow, y: int) -> None:
+    """Stack the factors outwards from the line: those that made it faster to the left, the others to the right."""
+    ends = {-1: 0.0, 1: 0.0}
+    for factor, value in row.factors.items():
+        if abs(value) < _LEAST:
+            continue
+        side = 1 if value > 0 else -1
+        canvas.bars(
+            panel,
+            _title(factor),
+            x=[value],
+            base=[ends[side]],
+            y=[y],
+            width=_BAR,
+            customdata=[row.stage],
+            hovertext=[f"{row.label}<br>{plain(_title(factor))}  {_times(value)}"],
+            hoverinfo="text",
+            marker=factor_marker(factor, canvas.theme),
+        )
+        ends[side] += value
+
+
+def _title(factor: str) -> str:
+    if factor in FACTOR_TITLES:
+        return FACTOR_TITLES[factor]
+    family = next(name for name, reason in FAMILY_REASONS.items() if factor == STALL + reason)
+    return FAMILY_TITLES[family]
+
+
+def _times(log2: float) -> str:
+    """Write a factor on the duration: ``× 0.66 (log2 −0.60)``."""
+    return f"× {numbers.significant(2.0**log2)} (log2 {numbers.log2_factor(log2)})"
+
+
+def _net_hover(row: StepRow) -> str:
+    return f"{row.label}<br>{step_words(row)}<br>stalls ÷ warps, net  {_times(row.net)}"
+
+
+def _band(canvas: Canvas, y: int, names: float) -> None:
+    canvas.shapes.append(
+        {
+            "type": "rect", "layer": "below", "xref": "paper", "x0": -names, "x1": 1, "yref": "y",
+            "y0": y - 0.5, "y1": y + 0.5, "fillcolor": canvas.theme.selection, "line": {"width": 0},
+        }
+    )  # fmt: skip
