@@ -150,7 +150,8 @@ def _words(store: Path | None, asked: dict[str, Any]) -> str:
 def _agreed(plan: PrunePlan) -> bool:
     """Ask on a terminal; without one, nobody agreed."""
     what = "report" if plan.policy.drop_reports else "run"
-    return _on_terminal() and typer.confirm(f"Delete {_count(len(plan.doomed), what)}?", err=True)
+    left = f" and {_count(len(plan.leftovers), 'leftover')}" if plan.leftovers else ""
+    return _on_terminal() and typer.confirm(f"Delete {_count(len(plan.doomed), what)}{left}?", err=True)
 
 
 def _on_terminal() -> bool:
