@@ -125,6 +125,17 @@ ReferenceOption = Annotated[
 ]
 KeepOption = Annotated[bool, typer.Option("--keep-report/--drop-report", help="Keep ncu's raw report in the run.")]
 TimeoutOption = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time ncu may take.")]
+RevOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rev",
+        metavar="A..B",
+        help="Profile the stages as these commits have them: a range (what B has and A has not, along first parents), "
+        "or one revision. Each is checked out and built aside; your files stay untouched.",
+        show_default=False,
+    ),
+]
+AgainOption = Annotated[bool, typer.Option("--again", help="With --rev, profile commits that are in the store too.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print ncu's command line and do nothing.")]
 
 
@@ -147,6 +158,8 @@ def profile(
     clock_control: ClockOption = ClockControl.NONE,
     cache_control: CacheOption = CacheControl.ALL,
     reference: ReferenceOption = True,
+    rev: RevOption = None,
+    again: AgainOption = False,
     keep_report: KeepOption = True,
     timeout: TimeoutOption = 1800.0,
     dry_run: DryRunOption = False,
@@ -162,6 +175,8 @@ def profile(
     ncu-lab profile --all --size 4096
 
     ncu-lab profile --name step -k gemm --nvtx step -- python train.py
+
+    ncu-lab profile --stage 2d --rev main~10..main
     """
     from ncu_lab.collect.command import Selection
     from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest, Settings, plan
@@ -170,20 +185,35 @@ def profile(
     settings = Settings(collection, keep_report, timeout, ("ncu-lab", *sys.argv[1:]))
     request: ProfileRequest | ProgramRequest
     if command or name is not None:
-        _refuse("a program", {"--stage": stage, "--all": all_stages, "--size": size, "-m": m, "-n": n})
+        _refuse("a program", {"--stage": stage, "--all": all_stages, "--size": size, "-m": m, "-n": n, "--rev": rev})
         target = tuple(command or ())
         selection = Selection(kernel or k, nvtx, launches)
         request = ProgramRequest(name or Path(target[0]).name, target, selection, settings)
     else:
         _refuse("stages", {"--kernel": kernel, "--nvtx": nvtx})
-        stages = tuple(chosen_stages(stage, all_stages, stages_here() if all_stages else ()))
+        stages = _stages(stage, all_stages, rev)
         problem = problem_from(size, m, n, _size_k(k))
         request = ProfileRequest(stages, problem, samples, 1 if launches is None else launches, reference, settings)
+        if rev is not None:
+            _refuse("--rev", {"--dry-run": dry_run})
+            from ncu_lab.cli.profile_commits import profile_and_print
+            from ncu_lab.workflows.profiling_commits import CommitsRequest
+
+            asked = CommitsRequest(rev, request, again)
+            profile_and_print(asked, resolve_store(store, example=False), store_words(store), format)
+            return
     if dry_run:
         print(shlex.join(plan(request)))
         return
     folder = resolve_store(store, example=False)
     _show(_run(request, folder), folder, store_words(store), format)
+
+
+def _stages(named: list[str] | None, every: bool, rev: str | None) -> tuple[str, ...]:
+    """Return the stages asked for; with ``--rev`` unchecked, since each commit has its own, and none for all."""
+    if rev is None or bool(named) == every:
+        return tuple(chosen_stages(named, every, stages_here() if every else ()))
+    return tuple(dict.fromkeys(named or ()))
 
 
 def _collection(
@@ -209,7 +239,7 @@ def _refuse(what: str, options: dict[str, object]) -> None:
     for option, value in options.items():
         if value not in (None, False, [], ()):
             hint = "Stages come without a COMMAND, a program without --stage, --all and sizes."
-            raise UsageError(f"{option} does not go with {what}", hint)
+            raise UsageError(f"{option} does not go with {what}", "" if what == "--rev" else hint)
 
 
 def _size_k(k: str | None) -> int | None:
