@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-_EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_EXPONENTS = {"n": -9, "u": -6, "µ": -6, "μ": -6, "m": -3, "": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _SCALABLE = {"s": "s", "second": "s", "byte": "byte", "bytes": "byte", "hz": "hz", "Hz": "hz"}
 
 

@@ -10,6 +10,8 @@ from ncu_lab.parse.units import base_unit
         ("Gbyte/s", "byte/s", 1e9),
         ("Tbyte/s", "byte/s", 1e12),
         ("us", "ns", 1e3),
+        ("\u00b5s", "ns", 1e3),
+        ("\u03bcs", "ns", 1e3),
         ("ms", "ns", 1e6),
         ("s", "ns", 1e9),
         ("Ghz", "hz", 1e9),
