@@ -2,8 +2,9 @@
 
 A comparison of two commits compares two processes, so that its noise is that of processes: samples of one process are
 alike, and resampling them would show less noise than there is. Each trial here draws two different processes of one
-build, whole, and compares them as ``ncu-lab gate`` does, with the default policy, counters included; then by ten samples
-alone, and for the detections those of the second are made 1 % longer. Pairs of two GPUs are left out and counted: the product itself widens their intervals.
+build, whole, and compares them as ``ncu-lab gate`` does, with the default policy, counters included; then by ten
+samples alone, and for the detections those of the second are made 1 % longer. Pairs of processes on two GPUs are left
+out: the product itself widens their intervals.
 
 Run: ``.venv/bin/python tests/benchmarks/false_alarms.py [RUNS…] [--noise STORE]``
 
@@ -22,6 +23,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 from ncu_lab.analyze.compare import TimeEvidence, compare_times
 from ncu_lab.analyze.comparison_changes import comparison_changes
@@ -44,7 +46,7 @@ SLOWDOWN = 0.01
 MOST_ALARMS = 0
 LEAST_DETECTED = 0.99
 SEED = 6
-MODES = ("interleaved", "alone")
+Mode = Literal["interleaved", "alone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,38 +73,42 @@ Kernels = Mapping[str, Sequence[Process]]
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What came of the trials with one kernel: verdicts that name a change, and gates that fail."""
+    """What came of trials: verdicts that name a change, and gates that fail."""
 
-    trials: int
-    changed: int
-    failed: int
+    trials: int = 0
+    changed: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Rates) -> Rates:
+        return Rates(self.trials + other.trials, self.changed + other.changed, self.failed + other.failed)
 
 
-def made_up(within: float, between: float, late: float, count: int = 20, seed: int = SEED) -> Kernels:
-    """Return processes of normal samples about means of their own.
+def made_up(within: float, between: float, late: float, machines: int = 5, count: int = 20) -> Kernels:
+    """Return processes of normal samples about means of their own, of several machines.
 
     Args:
         within: Standard deviation of samples, as a share.
         between: Standard deviation of the means of processes.
         late: Share of samples that are 2 % late.
-        count: Processes.
-        seed: Of the random numbers.
+        machines: Sets of processes; these are the kernels.
+        count: Processes in each set.
     """
-    source = random.Random(seed)
-    processes = []
-    for _ in range(count):
-        mean = 1e6 * (1.0 + source.gauss(0.0, between))
-        taken = [
-            (mode, mean * (1.0 + source.gauss(0.0, within)) * (1.02 if source.random() < late else 1.0))
-            for mode in MODES
-            for _ in range(SAMPLES)
-        ]
-        samples = tuple(
-            TimingSample(0, number, number, "kernel", mode, ns, None, None, None)  # type: ignore[arg-type]  # of MODES
-            for number, (mode, ns) in enumerate(taken)
-        )
-        processes.append(Process("made up", None, None, samples))
-    return {"made up": processes}
+    source = random.Random(SEED)
+    return {
+        f"made up, {machine + 1}": [_made_up(source, within, between, late) for _ in range(count)]
+        for machine in range(machines)
+    }
+
+
+def _made_up(source: random.Random, within: float, between: float, late: float) -> Process:
+    mean = 1e6 * (1.0 + source.gauss(0.0, between))
+
+    def sample(number: int, mode: Mode) -> TimingSample:
+        ns = mean * (1.0 + source.gauss(0.0, within)) * (1.02 if source.random() < late else 1.0)
+        return TimingSample(0, number, number, "kernel", mode, ns, None, None, None)
+
+    samples = tuple(sample(number, mode) for mode in get_args(Mode) for number in range(SAMPLES))
+    return Process("made up", None, None, samples)
 
 
 def recorded(folders: Sequence[Path]) -> Kernels:
@@ -178,22 +184,26 @@ def trials(
 
 
 def shown(kernels: Kernels, noise: NoiseTable, *, must_detect: bool = True) -> bool:
-    """Print the rates of each kernel; return whether every target is met."""
-    met = True
-    print(
-        f"{'kernel':<22}{'processes':>10}{'false verdicts':>16}{'false alarms':>14}{'of 10: alarms':>15}{'1 % seen':>10}"
-    )
+    """Print the rates of each kernel and of all; return whether every target is met."""
+    titles = ("processes", "false verdicts", "false alarms", "of 10: alarms", "1 % seen")
+    print(f"{'kernel':<20}" + "".join(f"{title:>16}" for title in titles))
+    each = max(1, -(-TRIALS // len(kernels)))
+    total = [Rates(), Rates(), Rates()]
     for name, processes in kernels.items():
-        same = trials(processes, noise)
         ten = [of_ten(process) for process in processes]
-        same_ten, slow = trials(ten, noise), trials(ten, noise, change=slower)
-        seen = slow.failed / slow.trials
-        met &= max(same.changed, same.failed, same_ten.changed, same_ten.failed) <= MOST_ALARMS
-        met &= seen >= LEAST_DETECTED or not must_detect
-        of = f"of {same.trials:,}"
-        alarms = f"{f'{same.changed} {of}':>16}{f'{same.failed} {of}':>14}{f'{same_ten.failed} {of}':>15}"
-        print(f"{name:<22}{len(processes):>10}{alarms}{seen:>10.1%}")
-    return met
+        found = [trials(processes, noise, each), trials(ten, noise, each), trials(ten, noise, each, slower)]
+        _print_rates(name, len(processes), *found)
+        total = [before + now for before, now in zip(total, found, strict=True)]
+    same, same_ten, slow = total
+    _print_rates("all", sum(map(len, kernels.values())), same, same_ten, slow)
+    alarms = max(same.changed, same.failed, same_ten.changed, same_ten.failed)
+    return alarms <= MOST_ALARMS and (slow.failed >= LEAST_DETECTED * slow.trials or not must_detect)
+
+
+def _print_rates(name: str, processes: int, same: Rates, same_ten: Rates, slow: Rates) -> None:
+    alarms = [f"{count} of {same.trials:,}" for count in (same.changed, same.failed, same_ten.failed)]
+    cells = (str(processes), *alarms, f"{slow.failed / slow.trials:.1%}")
+    print(f"{name:<20}" + "".join(f"{cell:>16}" for cell in cells))
 
 
 def say_where(kernels: Kernels) -> None:
