@@ -29,8 +29,8 @@ STATIC = frozenset({"registers_per_thread", "shared_memory_per_block"})
 INSTRUCTIONS = f"{BUILD}instructions"
 """Key of the number of instructions in the machine code."""
 
-ROUNDING = 1e-9
-"""Quotients of equal counters may differ by this share."""
+ROUNDING = 1e-6
+"""Values that differ by no more are the same ones, written with the six decimals of an export."""
 
 WITHIN = "within what it repeats by"
 FEW = "so few launches are known no better"
@@ -147,7 +147,7 @@ def _noisy(change: MetricChange, a: Sequence[float], b: Sequence[float], repeats
         low=None if found.low is None else math.exp(found.low),
         high=None if found.high is None else math.exp(found.high),
     )
-    if found.verdict == "same":
+    if found.verdict == "same" or (method == "band" and abs(found.estimate) <= ROUNDING):
         return judged
     if found.verdict == "inconclusive":
         few = method == "band"

@@ -50,11 +50,12 @@ _DEFAULTS: Mapping[str, Repeatability] = {
     "duration_ns": Repeatability(0.0017, _PROCESSES, _UNITS, absolute=50.0),
     **dict.fromkeys(
         (
-            "registers_per_thread", "shared_memory_per_block", "theoretical_occupancy_pct", "waves_per_sm",
-            "local_spill_requests", "global_load_sectors_ideal", "global_store_sectors_ideal",
+            "registers_per_thread", "shared_memory_per_block", "theoretical_occupancy_pct", "local_spill_requests",
+             "global_load_sectors_ideal", "global_store_sectors_ideal",
         ),
         _IDENTICAL,
     ),
+    "waves_per_sm": Repeatability(0.0, absolute=0.002),  # exports round it to two decimals
     **dict.fromkeys(("flop", "fp64_flop", "tensor_flop"), Repeatability(0.001)),
     **dict.fromkeys(("shared_load_bank_conflicts", "shared_store_bank_conflicts"), _CONFLICTS),
     **dict.fromkeys(

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +13,8 @@ from ncu_lab.cli.app import app
 from ncu_lab.cli.containment import foreign_file
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.render.tables import Row
+from ncu_lab.resources import data_dir
+from ncu_lab.store import Store
 
 LADDER = ["naive", "coalesced", "smem", "1d", "2d", "vectorized", "double-buffered", "warptiled"]
 FACTORS = ("instructions", "stalls", "warps", "imbalance", "clock", "residual")
@@ -34,47 +37,99 @@ def read_csv(text) -> list[Row]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_two_stages():
+@pytest.fixture(scope="module")
+def bundled():
+    """Ids of the bundled runs of the ladder: at 1024 and at 4096."""
+    metas, _ = Store(data_dir("examples")).metas()
+    sizes = {meta.problem.m: meta.id for meta in metas if meta.problem}
+    return sizes[1024], sizes[4096]
+
+
+def test_two_stages(bundled):
     lines = run("diff", "1d", "2d", "--example").splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith("1d → 2d · 20261130T031421-ladder-50aa8cf-b366")
-    told = lines.index("1d → 2d   ▼ 1.86× shorter   8.47 → 4.55 ms (−3.92 ms, −46.3 %)")
-    assert lines[told + 1].split()[:7] == ["instructions", "6.62", "→", "4.64", "M", "−2.24", "ms"]
+    assert lines[0] == f"1d → 2d · {bundled[1]}"
+    assert lines[1].endswith("comparable ✓")
+    assert re.fullmatch(
+        r"1d → 2d   ▼ 1\.8\d× faster   8\.\d+ → 4\.\d+ ms \(−3\.\d+ ms, −4\d\.\d % ± 0\.\d+\)", lines[3]
+    )
+    assert re.fullmatch(r"  p = \de-\d+, n = 20 \+ 20", lines[4])
+    assert lines[5].split()[0] == "instructions"
     assert any(line.startswith("  └ stalls ÷ warps") for line in lines)
     assert any(line.startswith("    residual") for line in lines)
-    assert lines[-1] == "Next: ncu-lab show 20261130T031421-ladder-50aa8cf-b366 --stage 2d --example"
+    assert any(line.startswith("  exact ≠ registers 52 → 125") for line in lines)
+    assert any(line.startswith("  lines kernels/gemm/") for line in lines)
+    assert "1 faster, 0 slower, 0 same, 0 inconclusive; 0 added, 0 removed." in lines
+    assert lines[-1] == f"Next: ncu-lab show {bundled[1]} --stage 2d --example"
 
 
 def test_what_did_not_change_takes_one_line_and_what_is_in_one_run_alone_is_named():
     same = run("diff", "@last~1", "@last~1", "--example").splitlines()
-    assert sum("= same length" in line for line in same) == 15
+    stages = sum("= same" in line for line in same)
+    assert stages > 10
+    assert f"0 faster, 0 slower, {stages} same, 0 inconclusive; 0 added, 0 removed." in same
     assert not any("residual" in line for line in same)
-    assert "15 matched." in same
-    chosen = run("diff", "@last~1", "@last~1", "--stage", "2d", "--example")
-    assert "residual" in chosen
+    assert "residual" in run("diff", "@last~1", "@last~1", "--stage", "2d", "--example")
     none = " ".join(run("diff", "--example").split())
-    assert "0 matched; only in A: naive, coalesced," in none
-    assert "only in B: scale_and_add<<<131 072, 128>>>, column_sums<<<128, 512>>>," in none
+    assert "3 added (scale_and_add<<<131 072, 128>>>, column_sums<<<128, 512>>>," in none
+    assert "removed (naive, coalesced," in none
 
 
-def test_a_change_of_the_problem_is_told_and_a_large_one_is_a_factor():
-    text = run("diff", "20261130T031317", "20261130T031421", "--stage", "2d", "--example")
-    assert "another problem: 1024³ and 4096³; the change is not of the kernels alone" in text
-    assert "2d   ▲ 21.6× longer   0.21 → 4.55 ms (+4.34 ms, ×21.6)" in text
+def test_another_problem_is_not_comparable_unless_forced(bundled):
+    text = " ".join(run("diff", *bundled, "--stage", "2d", "--example").split())
+    assert "not comparable ⊘: another problem (1024³ and 4096³) forbids times," in text
+    assert "2d ⊘ not comparable 0.21 → 4.5" in text
+    assert "0 inconclusive, 1 not comparable;" in text
+    forced = " ".join(run("diff", *bundled, "--stage", "2d", "--example", "--force").split())
+    assert "compared by force, although not comparable: another problem" in forced
+    assert re.search(r"2d ▲ 2\d\.\d× slower 0\.21 → 4\.5\d ms \(\+4\.3\d ms, ×2\d\.\d\)", forced)
+    for words in ("json", "markdown"):
+        said = run("diff", *bundled, "--stage", "2d", "--example", "--force", "--format", words)
+        assert ('"forced": true' if words == "json" else "compared by force") in said
 
 
-def test_other_formats():
+def test_kernels_are_paired_by_hand(bundled):
+    text = run("diff", *bundled, "--pair", "1d=2d", "--example", "--force")
+    assert "1d → 2d   " in text
+
+
+def test_the_document():
     document = json.loads(run("diff", "1d", "2d", "--example", "--format", "json"))
     (only,) = document["pairs"]
     assert (document["schema"], document["a"]["stage"], document["b"]["stage"]) == (1, "1d", "2d")
-    assert only["duration"]["delta_ns"] == -3921952.0
+    assert (document["comparable"], document["forced"], document["reasons"]) == (True, False, [])
+    assert (only["status"], only["confidence"], only["kernels_a"]) == ("matched", 1.0, ["sgemm_1d"])
+    time = only["duration"]
+    assert (time["verdict"], time["source"], time["method"], time["n_a"], time["n_b"]) == (
+        "faster", "timings", "ranks", 20, 20,
+    )  # fmt: skip
+    assert time["delta_ns"] == pytest.approx(time["b_ns"] - time["a_ns"])
+    assert time["low_pct"] < (time["ratio"] - 1.0) * 100.0 < time["high_pct"] < 0
     why = only["attribution"]
-    assert sum(part["ns"] for part in why["parts"]) + why["residual_ns"] == pytest.approx(-3921952.0)
+    assert sum(part["ns"] for part in why["parts"]) + why["residual_ns"] == pytest.approx(why["b_ns"] - why["a_ns"])
+    registers = next(one for one in only["metrics"] if one["key"] == "registers_per_thread")
+    assert (registers["a"], registers["b"], registers["class"], registers["verdict"]) == (
+        52.0,
+        125.0,
+        "exact",
+        "changed",
+    )
+    assert {line["file"] for line in only["lines"]} >= {"kernels/gemm/06_1d.cu", "kernels/gemm/07_2d.cu"}
+    empty = json.loads(run("diff", "@last~1", "@last~1", "--example", "--format", "json"))
+    assert all(one["metrics"] == [] and one["lines"] == [] for one in empty["pairs"])
+    assert {one["duration"]["verdict"] for one in empty["pairs"]} == {"same"}
+
+
+def test_other_formats():
     rows = read_csv(run("diff", "1d", "2d", "--example", "--format", "csv"))
-    assert [row["factor"] for row in rows] == [*(part["factor"] for part in why["parts"]), "residual"]
-    assert sum(float(row["ns"]) for row in rows) == pytest.approx(-3921952.0)
+    assert {row["what"] for row in rows} == {"time", "metric", "part", "line"}
+    (time,) = [row for row in rows if row["what"] == "time"]
+    assert (time["verdict"], time["unit"], time["key"]) == ("faster", "ns", "timings")
+    assert {row["key"] for row in rows if row["what"] == "part"} >= {"instructions", "warps", "residual"}
     page = run("diff", "1d", "2d", "--example", "--format", "markdown")
-    assert "| stalls ÷ warps | net | −1.74 ms | −20.6 % |" in page
+    assert page.startswith("### 1d → 2d")
+    assert "| stalls ÷ warps | net | −1." in page
+    assert "- exact: ≠ registers 52 → 125" in page
 
 
 def test_one_name_is_wrong_usage_and_an_unreadable_file_is_unusable(tmp_path):
