@@ -43,7 +43,7 @@ class Repository:
         Raises:
             InputError: When git knows no such revision; says so of a shallow clone.
         """
-        found = None if revision.startswith("-") or not revision else self._ask("rev-parse", f"{revision}^{{commit}}")
+        found = None if revision.startswith("-") or not revision else self._ask("rev-parse", "--verify", f"{revision}^{{commit}}")
         if found:
             return Commit(found, revision)
         if self.is_shallow:
