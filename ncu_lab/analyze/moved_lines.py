@@ -24,7 +24,7 @@ def moved_lines(a: HotSpots, b: HotSpots) -> tuple[MovedLine, ...]:
         a: Hot spots of the launch of A, with the texts that are known.
         b: Likewise of B.
     """
-    if not a.samples or not b.samples:
+    if not (a.samples and b.samples and a.has_lines and b.has_lines):
         return ()
     shares_a, shares_b = _shares(a), _shares(b)
     to_b = _same_lines(a, b)

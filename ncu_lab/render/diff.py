@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -61,9 +62,15 @@ def print_comparison(comparison: Comparison, terminal: Terminal, *, in_full: boo
     terminal.paragraph(tally_words(comparison), STRONG if told else "")
     if told:
         terminal.paragraph(_MEANING, MUTED)
-        stage = next((pair.chosen_b.stage for pair in told if pair.chosen_b and pair.chosen_b.stage), None)
-        chosen = f" --stage {stage}" if stage else ""
-        terminal.command(f"ncu-lab show {comparison.b.meta.id}{chosen}{where}", lead="Next: ")
+        terminal.command(_next_command(comparison, told[0], where), lead="Next: ")
+
+
+def _next_command(comparison: Comparison, pair: Pair, where: str) -> str:
+    side = comparison.b
+    stage = f" --stage {pair.chosen_b.stage}" if pair.chosen_b and pair.chosen_b.stage else ""
+    in_store = pair.run_b is not None and pair.run_b.id != pair.run_b.name  # a file that is in none has its name for id
+    shown = pair.run_b.id if pair.run_b and in_store else side.reference or side.meta.id
+    return f"ncu-lab show {shlex.quote(shown)}{stage}{where if in_store else ''}"
 
 
 def _is_plain(pair: Pair) -> bool:

@@ -32,6 +32,7 @@ def test_what_sampling_explains_did_not_move():
     assert moved_lines(spots({1: 5200.0, 2: 4800.0}), spots({1: 4800.0, 2: 5200.0})) != ()
     assert moved_lines(spots({1: 1e6, 2: 5e3}), spots({1: 1e6, 2: 5.5e3})) == ()  # less than a hundredth
     assert moved_lines(spots({}), spots({1: 1.0})) == ()
+    assert moved_lines(HotSpots(0, (), (), 9.0), spots({1: 1.0})) == ()  # an export that tells no more than the total
 
 
 def test_lines_of_another_file_are_gone_and_new():
