@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from urllib.parse import urlsplit
 
@@ -27,18 +28,20 @@ _NOT_FOUND = """<!DOCTYPE html>
 <title>ncu-lab: no such page</title><style>
 :root { color-scheme: light dark; } body { font: 14px/1.45 system-ui, sans-serif; margin: 48px 24px; }
 </style></head>
-<body><h1>There is no such page</h1><p>The ladder is all there is: <a href="/">open it</a>.</p></body>
+<body><h1>There is no such page</h1><p>There are: __PAGES__.</p></body>
 </html>
 """
 
 
-def guard(server: Flask, *, any_host: bool) -> None:
+def guard(server: Flask, *, any_host: bool, pages: Mapping[str, str]) -> None:
     """Refuse what is not meant for the page, in one line and without a traceback in the user's terminal.
 
     Args:
         server: Flask under Dash.
         any_host: Answer whatever the Host header says; else only the names of this machine's loopback.
+        pages: Address of a page -> its title; every other address is answered with 404.
     """
+    links = ", ".join(f'<a href="{path}">{title}</a>' for path, title in pages.items())
     server.config["MAX_CONTENT_LENGTH"] = _MOST_BODY_BYTES
 
     @server.before_request
@@ -51,9 +54,17 @@ def guard(server: Flask, *, any_host: bool) -> None:
     @server.before_request
     def refuse_other_pages() -> Response | None:
         # Dash gives its page for any address that nothing else answers.
-        if request.url_rule is None or request.url_rule.rule != "/<path:path>":
+        if request.url_rule is None or request.url_rule.rule != "/<path:path>" or request.path in pages:
             return None
-        return Response(_NOT_FOUND, status=404, mimetype="text/html")
+        return Response(_NOT_FOUND.replace("__PAGES__", links), status=404, mimetype="text/html")
+
+    @server.before_request
+    def refuse_foreign_pages() -> Response | None:
+        # A page of another site may send a form here without asking; browsers say where it is from.
+        origin = request.headers.get("Origin")
+        if origin is None or urlsplit(origin).netloc == request.host:
+            return None
+        return Response("This dashboard answers to its own pages only.\n", status=403, mimetype="text/plain")
 
     @server.errorhandler(Exception)
     def refuse_broken_calls(error: Exception) -> AnyResponse | HTTPException:

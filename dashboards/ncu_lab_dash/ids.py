@@ -49,3 +49,80 @@ ROOFLINE_TITLE = "roofline-title"
 ROOFLINE_FOOT = "roofline-foot"
 ROOFLINE_TABLE = "roofline-table"
 ROOFLINE_DETAILS = "roofline-details"
+
+# The shell
+
+ADDRESS = "address"
+"""The address bar as the shell sees it: which page."""
+
+NAV = "nav"
+CONTENT = "content"
+
+# The Kernel page
+
+KERNEL_URL = "kernel-url"
+KERNEL_PAGE = "kernel-page"
+KERNEL_CONTEXT = "kernel-context"
+KERNEL_EMPTY = "kernel-empty"
+KERNEL_CARDS = "kernel-cards"
+KERNEL_SHOWN = "kernel-shown"
+KERNEL_RUN = "kernel-run"
+KERNEL_LAUNCH = "kernel-launch"
+KERNEL_SIGNATURE = "kernel-signature"
+KERNEL_BANNER = "kernel-banner"
+KERNEL_STRIP = "kernel-strip"
+KERNEL_NOTICES = "kernel-notices"
+
+UNITS = "units"
+UNITS_WHICH = "units-which"
+CHART = "memory-chart"
+CHART_AMOUNTS = "memory-amounts"
+SPOTS = "spots"
+SPOTS_TABLES = "spots-tables"
+SPOTS_CODE = "spots-code"
+SPOTS_SORT = "spots-sort"
+SPOTS_ROWS = "spots-rows"
+SPOT = "spot"
+"""Store: the chosen line."""
+
+WAITS = "waits"
+CURVES = "curves"
+ACCESSES = "accesses"
+RULES = "rules"
+METRICS = "metrics"
+METRICS_SEARCH = "metrics-search"
+
+
+def title_of(card: str) -> str:
+    """Return the id of a card's title."""
+    return f"{card}-title"
+
+
+def note_of(card: str) -> str:
+    """Return the id of the muted line below a card's title."""
+    return f"{card}-note"
+
+
+def body_of(card: str) -> str:
+    """Return the id of what a card holds beside its figure."""
+    return f"{card}-body"
+
+
+def state_of(card: str) -> str:
+    """Return the id of what stands in place of a figure that has nothing to draw."""
+    return f"{card}-state"
+
+
+def foot_of(card: str) -> str:
+    """Return the id of a card's foot."""
+    return f"{card}-foot"
+
+
+def table_of(card: str) -> str:
+    """Return the id of the table of a figure."""
+    return f"{card}-table"
+
+
+def details_of(card: str) -> str:
+    """Return the id of what opens that table."""
+    return f"{card}-details"

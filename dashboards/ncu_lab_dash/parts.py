@@ -10,6 +10,8 @@ from dash import dcc, html
 from ncu_lab.metrics import STALL_FAMILIES
 from ncu_lab.render.numbers import THIN
 from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_colour, stall_family, stall_label
+from ncu_lab_dash import ids
+from ncu_lab_dash.launch_tables import Cell
 
 
 def graph(component_id: str) -> dcc.Graph:
@@ -28,6 +30,16 @@ def graph(component_id: str) -> dcc.Graph:
 def aria(**attributes: str) -> dict[str, Any]:
     """Return accessibility attributes, which Dash takes with a hyphen: ``aria(label="Sort")``."""
     return {f"aria-{name}": value for name, value in attributes.items()}
+
+
+def held(**attributes: str) -> dict[str, Any]:
+    """Return data attributes, for scripts of the page to read: ``held(export="png")`` is ``data-export``."""
+    return {f"data-{name}": value for name, value in attributes.items()}
+
+
+def exact(value: float | None) -> dict[str, Any]:
+    """Return the attribute that holds a cell's number in full precision, for CSV; none without one."""
+    return {} if value is None else held(value=repr(value))
 
 
 def segmented(component_id: str, label: str, options: Sequence[tuple[str, str]], value: str | None) -> html.Div:
@@ -64,13 +76,65 @@ def card_head(title_id: str, note: Any, controls: Sequence[Any] = ()) -> html.Di
     )
 
 
-def table_view(component_id: str, details_id: str) -> html.Details:
-    """Return the table under a figure, closed at first."""
-    return html.Details(
+def export_buttons(*kinds: str) -> html.Div:
+    """Return buttons that save what their card shows: its figure (``png``, ``svg``), its table (``csv``)."""
+    buttons = [
+        html.Button(kind.upper(), className="quiet", title=f"Save as {kind.upper()}", **held(export=kind))
+        for kind in kinds
+    ]
+    return html.Div(buttons, className="exports", role="group", **aria(label="Save this card"))
+
+
+def figure_card(name: str, controls: Sequence[Any] = (), class_name: str = "") -> html.Section:
+    """Return the card of one figure: title, figure or what stands in its place, foot, table, buttons to save it."""
+    figure = html.Div(graph(name), id=f"{name}-figure", role="img", **aria(labelledby=ids.title_of(name)))
+    return card(
+        [
+            card_head(ids.title_of(name), html.Span(id=ids.note_of(name)), controls),
+            figure,
+            html.Div(id=ids.state_of(name)),
+            html.Div(id=ids.foot_of(name), className="card-foot muted"),
+            table_view(ids.table_of(name), ids.details_of(name)),
+        ],
+        f"figure-card {class_name}".strip(),
+    )
+
+
+def not_collected(what: str, sections: Sequence[str], price: str, command: str) -> html.Div:
+    """Return what stands in place of a figure whose counters the report lacks: how to get them, and their price."""
+    named = " and ".join(f"--section {section}" for section in sections)
+    return html.Div(
+        [
+            html.B(f"Not collected: {what}"),
+            html.P(f"Profile with {named}. {price}"),
+            html.Div([code(command), html.Button("Copy", className="quiet", **held(copy=command))], className="copy"),
+        ],
+        className="missing",
+    )
+
+
+def data_table(header: Sequence[str], rows: Sequence[Sequence[Cell | str]], text_columns: int = 1) -> html.Table:
+    """Return a table whose cells carry their values in full precision, for CSV."""
+    kinds = ["text" if column < text_columns else "number" for column in range(len(header))]
+    body = [html.Tr([_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)]) for row in rows]
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in zip(header, kinds, strict=True)])
+    return html.Table([html.Thead(head), html.Tbody(body)])
+
+
+def _cell(cell: Cell | str, kind: str) -> html.Td:
+    if isinstance(cell, str):
+        return html.Td(cell, className="text" if not cell[:1].isdigit() else kind)
+    return html.Td(cell.text, className=kind, **exact(cell.value))
+
+
+def table_view(component_id: str, details_id: str) -> html.Div:
+    """Return the table under a figure, closed at first, and the buttons that save both."""
+    details = html.Details(
         [html.Summary("Values as a table"), html.Div(id=component_id, className="table-scroll")],
         id=details_id,
         className="table-view",
     )
+    return html.Div([details, export_buttons("png", "svg", "csv")], className="card-tools")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> html.Table:

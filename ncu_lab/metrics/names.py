@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Literal
 
 from ncu_lab.metrics.quantity import Counter, counter
 
@@ -120,3 +121,19 @@ SAMPLES = "smsp__pcsamp_sample_count"
 
 LIVE_REGISTERS = "Source/Live Registers"
 """Registers alive at the instruction: no metric of a report, some exports have a column."""
+
+OCCUPANCY_CURVES: Mapping[Literal["registers", "shared memory", "block size"], str] = {
+    "registers": "launch__occupancy_per_register_count",
+    "shared memory": "launch__occupancy_per_shared_mem_size",
+    "block size": "launch__occupancy_per_block_size",
+}
+"""What varies -> the metric whose instances are the warps that an SM holds then."""
+
+SHARED_CONFIGURED = counter("launch__shared_mem_config_size")
+"""Bytes of shared memory that an SM was configured to have for the launch."""
+
+WARPS_POSSIBLE = counter("sm__maximum_warps_avg_per_active_cycle")
+"""Warps of the launch that an SM holds at most."""
+
+ELIGIBLE_WARPS = counter("smsp__warps_eligible.avg.per_cycle_active")
+"""Warps a scheduler that could issue, per active cycle."""

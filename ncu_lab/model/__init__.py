@@ -19,6 +19,16 @@ from ncu_lab.model.expectations import (
 )
 from ncu_lab.model.explanation import TOPICS, Advice, Explanation, LadderExplanation, Room, Technique, Topic
 from ncu_lab.model.hotspots import HotSpots, SourceText, Spot
+from ncu_lab.model.inspection import (
+    AccessUse,
+    Inspection,
+    MemoryLink,
+    MemoryTraffic,
+    MetricValue,
+    OccupancyPicture,
+    RuleFinding,
+    UnitUse,
+)
 from ncu_lab.model.progress import (
     ProgressEvent,
     Reporter,
@@ -116,6 +126,7 @@ __all__ = [
     "TOPICS",
     "USABLE",
     "Access",
+    "AccessUse",
     "Advice",
     "Architecture",
     "Attribution",
@@ -146,6 +157,7 @@ __all__ = [
     "Finding",
     "GitState",
     "HotSpots",
+    "Inspection",
     "Json",
     "KernelIdentity",
     "KernelReadings",
@@ -157,10 +169,14 @@ __all__ = [
     "LaunchSummary",
     "MatchedBy",
     "MeasuredPeak",
+    "MemoryLink",
+    "MemoryTraffic",
+    "MetricValue",
     "NextBlock",
     "Notice",
     "Occupancy",
     "OccupancyCurve",
+    "OccupancyPicture",
     "Operation",
     "Origin",
     "Pair",
@@ -179,6 +195,7 @@ __all__ = [
     "Roofline",
     "RooflinePoint",
     "Room",
+    "RuleFinding",
     "Run",
     "RunFilter",
     "RunMeta",
@@ -199,6 +216,7 @@ __all__ = [
     "TimingSample",
     "Topic",
     "Unattributed",
+    "UnitUse",
     "Variant",
     "Verdict",
     "silent",

@@ -34,9 +34,30 @@
     return chosen || (screen && screen.dark ? "dark" : "light");
   }
 
+  // Escape clears what is selected, on whichever page has such a thing.
+  const SELECTIONS = [["stage", "value"], ["spot", "data"]];
+
   document.addEventListener("keydown", function (event) {
     if (event.key === "Escape") {
-      window.dash_clientside.set_props("stage", { value: null });
+      for (const [id, property] of SELECTIONS) {
+        if (id === "spot" ? document.getElementById("spots-body") : document.getElementById(id)) {
+          window.dash_clientside.set_props(id, { [property]: null });
+        }
+      }
+    }
+  });
+
+  // A button with data-choose puts its data-key into that store; a second press takes it out. So does its row.
+  document.addEventListener("click", function (event) {
+    const row = event.target.closest("[data-choose], tr[data-row]");
+    const button = row && (row.matches("[data-choose]") ? row : row.querySelector("[data-choose]"));
+    if (button && String(window.getSelection()) === "") {
+      const pressed = button.getAttribute("aria-pressed") === "true";
+      window.dash_clientside.set_props(button.dataset.choose, { data: pressed ? null : button.dataset.key });
+    }
+    const copy = event.target.closest("[data-copy]");
+    if (copy && navigator.clipboard) {
+      navigator.clipboard.writeText(copy.dataset.copy).then(function () { copy.textContent = "Copied"; });
     }
   });
 
@@ -61,12 +82,29 @@
         }
         return effective(chosen, screen) === "dark" ? "☀ Light" : "☾ Dark";
       },
+      // An address that names a theme sets it; one that does not leaves what was chosen.
+      themeOf: function (search, chosen) {
+        const named = new URLSearchParams(search || "").get("theme");
+        return named === "dark" || named === "light" ? named : (chosen || null);
+      },
+      // The bar: which page is shown, and links that keep the chosen theme.
+      lead: function (theme, path) {
+        const links = [...document.querySelectorAll("#nav a")];
+        const paths = links.map(function (link) { return new URL(link.href).pathname; });
+        links.forEach(function (link, at) {
+          link.toggleAttribute("aria-current", false);
+          if (paths[at] === path) { link.setAttribute("aria-current", "page"); }
+        });
+        const hrefs = paths.map(function (one) { return theme ? one + "?theme=" + theme : one; });
+        return [...hrefs, ...paths.map(function (one) { return one === path ? "current" : ""; })];
+      },
       // A link shows what the page shows, also where the address left the choice to the page.
-      copyLink: function (clicks, problem, device) {
+      copyLink: function () {
         const link = new URL(window.location.href);
-        for (const [name, shown] of [["problem", problem], ["device", device]]) {
-          if (shown && !link.searchParams.has(name)) {
-            link.searchParams.set(name, shown);
+        const shown = document.querySelector(".shown-query");
+        for (const [name, value] of new URLSearchParams(shown ? shown.textContent : "")) {
+          if (value && !link.searchParams.has(name)) {
+            link.searchParams.set(name, value);
           }
         }
         if (!navigator.clipboard) {

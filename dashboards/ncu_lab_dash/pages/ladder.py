@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 import plotly.graph_objects as go
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, ctx, dcc, html, no_update
 
 from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
@@ -17,10 +18,23 @@ from ncu_lab.render.figures import matrix, roofline, speed
 from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
 from ncu_lab_dash import ids, words
-from ncu_lab_dash.data import LadderData, Overview, ladder_key
-from ncu_lab_dash.parts import aria, card, card_head, code, graph, segmented, stall_legend, table, table_view, unbroken
+from ncu_lab_dash.data import LadderData, Overview, ladder_key, problem_key
+from ncu_lab_dash.parts import (
+    aria,
+    card,
+    card_head,
+    code,
+    export_buttons,
+    graph,
+    segmented,
+    stall_legend,
+    table,
+    table_view,
+    unbroken,
+)
 from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, opens, reconcile
 from ncu_lab_dash.screen import Screen, column_width, is_narrow, matrix_width, theme_of
+from ncu_lab_dash.served import Served
 from ncu_lab_dash.view import ALONE, View, read_view
 from ncu_lab_dash.wiring import show
 
@@ -42,8 +56,19 @@ ALWAYS: Sequence[Family] = ("fp32", "tensor")
 """Families that the roofline offers whatever was profiled; FP64 where there is any."""
 
 
-def layout() -> html.Main:
+def layout(_search: str = "") -> html.Div:
     """Return the page before anything was read: cards in their final places, figures still empty."""
+    return html.Div(
+        [
+            dcc.Location(id=ids.URL, refresh="callback-nav"),
+            html.Div(id=ids.CONTEXT, className="context"),
+            _main(),
+        ],
+        className="page",
+    )
+
+
+def _main() -> html.Main:
     panels = segmented(ids.PANEL, "Panel", list(PANEL_TITLES.items()), "duration")
     return html.Main(
         [
@@ -114,7 +139,8 @@ def _roofline_card() -> html.Section:
 
 def _speed_card() -> html.Section:
     note = "Work 2·m·n·k over the duration, % of cuBLAS FP32 (dotted). Right: duration against the predecessor."
-    return card([card_head(ids.SPEED_TITLE, note), graph(ids.SPEED)])
+    tools = html.Div(export_buttons("png", "svg"), className="card-tools")
+    return card([card_head(ids.SPEED_TITLE, note), graph(ids.SPEED), tools])
 
 
 def empty_state(error: NcuLabError, any_runs: bool) -> html.Div:
@@ -170,11 +196,11 @@ def others_beside(overview: Overview, problem: str | None, device: str | None) -
     return [{"label": "nothing", "value": ALONE}, *options] if options else []
 
 
-def register(app: Dash, data: LadderData, list_command: str) -> None:
+def register(app: Dash, served: Served) -> None:
     """Register the page's callbacks."""
+    data = served.ladders
     _register_view(app, data)
-    _register_watch(app, data)
-    _register_choices(app, data, list_command)
+    _register_choices(app, data, served.list_command)
     _register_words(app, data)
     order, look = ("sort", "scale", "panel"), ("stage", "theme")
     show(app, data, draw_matrix, Output(ids.MATRIX, "figure"), *order, *look)
@@ -196,9 +222,10 @@ def register(app: Dash, data: LadderData, list_command: str) -> None:
 
 def _register_view(app: Dash, data: LadderData) -> None:
     fields = list(CONTROLS)
+    written = [name for name in fields if name != "theme"]  # the shell's, and not of this page alone
 
     @app.callback(
-        [Output(ids.URL, "search"), *(Output(*control) for control in CONTROLS.values())],
+        [Output(ids.URL, "search"), *(Output(*CONTROLS[name]) for name in written)],
         [
             Input(ids.URL, "search"),
             Input(ids.VERSION, "data"),
@@ -212,15 +239,8 @@ def _register_view(app: Dash, data: LadderData) -> None:
         view = reconcile(ctx.triggered_id, search, chosen, clicks, data.find)
         address = no_update if opens(ctx.triggered_id, chosen) else view.search()
         # What hangs on a control that is written is drawn again, even where nothing changed.
-        settled = ((getattr(view, name), chosen[name]) for name in fields)
+        settled = ((getattr(view, name), chosen[name]) for name in written)
         return [address, *(no_update if new == old else new for new, old in settled)]
-
-
-def _register_watch(app: Dash, data: LadderData) -> None:
-    @app.callback(Output(ids.VERSION, "data"), Input(ids.WATCH, "n_intervals"), State(ids.VERSION, "data"))
-    def watch(_: Any, shown: Any) -> Any:
-        version = data.version()
-        return no_update if version == shown else version
 
 
 def _register_choices(app: Dash, data: LadderData, list_command: str) -> None:
@@ -273,6 +293,8 @@ def _register_words(app: Dash, data: LadderData) -> None:
             html.Span([html.B(unbroken(strong)), " " if strong and plain else "", unbroken(plain)])
             for strong, plain in words.context_items(ladder)
         ]
+        shown = {"problem": problem_key(ladder.problem), "device": ladder.device.name if ladder.device else ""}
+        context.append(html.Span(urlencode(shown), className="shown-query", hidden=True))
         lead = headlines.waits_sentence(ladder)
         heading, speed_title = headlines.ladder_headline(ladder), headlines.speed_headline(ladder)
         return "", None, context, unbroken(heading), unbroken(lead), unbroken(speed_title)

@@ -1,0 +1,100 @@
+"""What the Kernel page shows, as its address says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args
+from urllib.parse import parse_qsl, urlencode
+
+from ncu_lab.render.palette import ThemeName
+
+CodeView = Literal["source", "sass", "both"]
+SpotSort = Literal["samples", "source", "excess", "executed"]
+Amounts = Literal["amount", "rate"]
+Units = Literal["largest", "all"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelView:
+    """One view of the page; None leaves the choice to the page.
+
+    Attributes:
+        run: Id of a run, or key of an opened file.
+        launch: Row of its launches table.
+        stage: Stage to open with, where no launch is named.
+        units: The six largest units of each side, or all.
+        amounts: The memory chart in amounts, or per second.
+        code: Lines of source, instructions, or both.
+        sort: Order of the hot spots.
+        rows: Only the hot spots that matter, or all.
+        line: The chosen line, as :func:`ncu_lab_dash.kernel_spots.spot_key` writes it.
+        metric: What is searched for among the metrics.
+        theme: Only if chosen.
+    """
+
+    run: str | None = None
+    launch: int | None = None
+    stage: str | None = None
+    units: Units = "largest"
+    amounts: Amounts = "amount"
+    code: CodeView = "source"
+    sort: SpotSort = "samples"
+    rows: Literal["hot", "all"] = "hot"
+    line: str | None = None
+    metric: str | None = None
+    theme: ThemeName | None = None
+
+    def search(self) -> str:
+        """Write the view as the query of an address; what is as by default is left out."""
+        default = KernelView()
+        changed = {
+            name: value
+            for name in self.__slots__
+            if (value := getattr(self, name)) not in (None, getattr(default, name))
+        }
+        return f"?{urlencode(changed)}" if changed else ""
+
+
+def kernel_address(run: str, *, launch: int | None = None, stage: str | None = None) -> str:
+    """Return the address of the page that shows a launch, or a stage of a run."""
+    return f"/kernel{KernelView(run=run, launch=launch, stage=stage).search()}"
+
+
+def read_search(search: Any) -> KernelView:
+    """Read a query; a value this page does not know falls back to the default."""
+    text = search if isinstance(search, str) else ""
+    return read_view(dict(parse_qsl(text.removeprefix("?"))))
+
+
+def read_view(found: Mapping[str, Any]) -> KernelView:
+    """Read a view from values by field, of whatever kind a browser sent; what is unknown falls back to the default."""
+    default = KernelView()
+    return KernelView(
+        run=_text(found.get("run")),
+        launch=_number(found.get("launch")),
+        stage=_text(found.get("stage")),
+        units=_one_of(found.get("units"), get_args(Units), default.units),
+        amounts=_one_of(found.get("amounts"), get_args(Amounts), default.amounts),
+        code=_one_of(found.get("code"), get_args(CodeView), default.code),
+        sort=_one_of(found.get("sort"), get_args(SpotSort), default.sort),
+        rows=_one_of(found.get("rows"), ("hot", "all"), default.rows),
+        line=_text(found.get("line")),
+        metric=_text(found.get("metric")),
+        theme=_one_of(found.get("theme"), get_args(ThemeName), None),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: Any) -> int | None:
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _one_of(value: Any, known: tuple[T, ...], default: T) -> T:
+    return next((one for one in known if one == value), default)

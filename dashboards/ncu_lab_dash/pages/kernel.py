@@ -1,0 +1,323 @@
+"""The Kernel page: one launch taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
+from dash.exceptions import PreventUpdate
+
+from ncu_lab.errors import NcuLabError
+from ncu_lab.metrics.links import LINK_SECTION
+from ncu_lab.model import Inspection, RunMeta
+from ncu_lab.render import launch_headlines as headlines
+from ncu_lab.render import numbers
+from ncu_lab.render.visible import visible
+from ncu_lab.workflows.inspecting import LaunchEntry
+from ncu_lab_dash import ids, kernel_cards
+from ncu_lab_dash.kernel_figures import (
+    Drawn,
+    draw_chart,
+    draw_curves,
+    draw_stalls,
+    draw_units,
+    lacks,
+    spots_words,
+)
+from ncu_lab_dash.kernel_layout import empty_state, layout
+from ncu_lab_dash.kernel_spots import spot_tables
+from ncu_lab_dash.kernel_view import KernelView, read_search, read_view
+from ncu_lab_dash.parts import data_table, unbroken
+from ncu_lab_dash.run_data import RunData, default_launch
+from ncu_lab_dash.screen import Screen, read_screen, theme_of
+from ncu_lab_dash.served import Served
+
+CONTROLS: Mapping[str, tuple[str, str]] = {
+    "run": (ids.KERNEL_RUN, "value"),
+    "launch": (ids.KERNEL_LAUNCH, "value"),
+    "units": (ids.UNITS_WHICH, "value"),
+    "amounts": (ids.CHART_AMOUNTS, "value"),
+    "code": (ids.SPOTS_CODE, "value"),
+    "sort": (ids.SPOTS_SORT, "value"),
+    "rows": (ids.SPOTS_ROWS, "value"),
+    "line": (ids.SPOT, "data"),
+    "metric": (ids.METRICS_SEARCH, "value"),
+}
+"""Field of a view -> the component that holds it, and the property that does."""
+
+__all__ = ["layout", "register"]
+
+Draw = Callable[[Inspection, KernelView, Screen], Drawn]
+
+FIGURES: Mapping[str, tuple[Draw, tuple[str, ...]]] = {
+    ids.UNITS: (draw_units, ("units",)),
+    ids.CHART: (draw_chart, ("amounts",)),
+    ids.WAITS: (draw_stalls, ("line",)),
+    ids.CURVES: (draw_curves, ()),
+}
+"""Card -> what draws it, and the fields of the view that it hangs on."""
+
+
+def register(app: Dash, served: Served) -> None:
+    """Register the page's callbacks."""
+    _register_view(app, served.runs)
+    _register_page(app, served)
+    for name, (draw, fields) in FIGURES.items():
+        _register_figure(app, served.runs, name, draw, fields)
+    _register_spots(app, served.runs)
+    _register_tables(app, served.runs)
+
+
+def settle(view: KernelView, runs: RunData) -> KernelView:
+    """Choose what the address leaves open: the newest run, its longest launch or that of the stage."""
+    try:
+        metas = runs.shown()
+        run = view.run
+        if run is None and view.stage:
+            run = next((meta.id for meta in metas if view.stage in meta.stages), None)
+        run = run or next((meta.id for meta in metas), None)
+        if run is None:
+            return view
+        entries = runs.launches(run)
+    except NcuLabError:
+        # The page's words tell why there is nothing to show.
+        return view
+    launch = view.launch if view.launch is not None else default_launch(entries, view.stage)
+    return replace(view, run=run, launch=launch, stage=None)
+
+
+def move(view: KernelView, triggers: Set[str], shown: Any, runs: RunData) -> KernelView:
+    """Return the view after controls changed: another run shows the same stage, another launch no chosen line."""
+    if ids.KERNEL_RUN not in triggers:
+        return replace(view, line=None) if ids.KERNEL_LAUNCH in triggers else view
+    stage = shown.get("stage") if isinstance(shown, dict) else None
+    stage = stage if isinstance(stage, str) else None
+    return settle(replace(view, launch=None, line=None, stage=stage), runs)
+
+
+def run_options(metas: list[RunMeta], shown: str | None) -> list[dict[str, str]]:
+    """Return the runs to choose from, newest first; an opened file stands first."""
+    options = [
+        {"value": meta.id, "label": run_label(meta), "search": f"{meta.id} {' '.join(meta.stages)}"} for meta in metas
+    ]
+    if shown and shown not in {meta.id for meta in metas}:
+        options.insert(0, {"value": shown, "label": "opened file, not stored", "search": shown})
+    return options
+
+
+def run_label(meta: RunMeta) -> str:
+    """Name a run in a list: what it holds, its problem, when it was made."""
+    what = visible(meta.name) if meta.name else "ladder" if len(meta.stages) > 1 else ", ".join(meta.stages)
+    made = meta.created[:16].replace("T", " ")
+    parts = [what or "program", meta.problem.label if meta.problem else "", made]
+    return " · ".join(part for part in parts if part)
+
+
+def launch_options(entries: list[LaunchEntry]) -> list[dict[str, str]]:
+    """Return the launches to choose from, in their order."""
+    return [
+        {
+            "value": str(one.launch),
+            "label": f"{one.launch}  {visible(one.stage or one.function)}  {numbers.duration(one.duration_ns)}",
+            "search": f"{one.launch} {one.stage or ''} {one.kernel} {' '.join(one.nvtx)}",
+        }
+        for one in entries
+    ]
+
+
+def _register_view(app: Dash, runs: RunData) -> None:
+    fields = list(CONTROLS)
+
+    @app.callback(
+        Output(ids.KERNEL_URL, "search"),
+        *(Output(*control) for control in CONTROLS.values()),
+        Output(ids.KERNEL_SHOWN, "data"),
+        Output(ids.KERNEL_RUN, "options"),
+        Output(ids.KERNEL_LAUNCH, "options"),
+        Input(ids.KERNEL_URL, "search"),
+        Input(ids.VERSION, "data"),
+        Input(ids.THEME, "data"),
+        State(ids.KERNEL_SHOWN, "data"),
+        *(Input(*control) for control in CONTROLS.values()),
+    )
+    def keep_view(search: Any, _: Any, theme: Any, shown: Any, *values: Any) -> tuple[Any, ...]:
+        chosen = dict(zip(fields, values, strict=True))
+        triggers = {one.partition(".")[0] for one in ctx.triggered_prop_ids}
+        opens = not triggers or ids.KERNEL_URL in triggers or not isinstance(shown, dict)
+        if opens:
+            view = settle(read_search(search), runs)
+        else:
+            view = move(read_view({**chosen, "theme": theme}), triggers, shown, runs)
+        held = {name: _held(view, name) for name in fields}
+        controls = [no_update if held[name] == (chosen[name] or None) else held[name] for name in fields]
+        now, stage, entries = _now(view, runs)
+        lists = opens or ids.VERSION in triggers or shown.get("run") != view.run
+        return (
+            no_update if opens else view.search(),
+            *controls,
+            no_update if now == shown else {**now, "stage": stage},
+            _run_options(runs, view.run) if lists else no_update,
+            launch_options(entries) if lists else no_update,
+        )
+
+
+def _held(view: KernelView, name: str) -> Any:
+    value = getattr(view, name)
+    return str(value) if name == "launch" and value is not None else value
+
+
+def _now(view: KernelView, runs: RunData) -> tuple[dict[str, Any], str | None, list[LaunchEntry]]:
+    """Return what is shown, the stage of its launch, and the launches of its run."""
+    try:
+        entries = runs.launches(view.run) if view.run else []
+    except NcuLabError:
+        entries = []  # the page's words tell why
+    stage = next((one.stage for one in entries if one.launch == view.launch), None)
+    return {"run": view.run, "launch": view.launch, "version": runs.version()}, stage, entries
+
+
+def _run_options(runs: RunData, shown: str | None) -> list[dict[str, str]]:
+    try:
+        return run_options(runs.shown(), shown)
+    except NcuLabError:
+        return []  # the page's words tell why
+
+
+def _shown(told: Any) -> tuple[str | None, int | None]:
+    """Read which launch is shown, of whatever a browser sent."""
+    view = read_view(told if isinstance(told, dict) else {})
+    return view.run, view.launch
+
+
+def _register_page(app: Dash, served: Served) -> None:
+    @app.callback(
+        Output(ids.KERNEL_PAGE, "className"),
+        Output(ids.KERNEL_EMPTY, "children"),
+        Output(ids.KERNEL_CONTEXT, "children"),
+        Output(ids.KERNEL_SIGNATURE, "children"),
+        Output(ids.KERNEL_BANNER, "children"),
+        Output(ids.KERNEL_BANNER, "className"),
+        Output(ids.KERNEL_STRIP, "children"),
+        Output(ids.KERNEL_NOTICES, "children"),
+        Input(ids.KERNEL_SHOWN, "data"),
+    )
+    def write_page(told: Any) -> tuple[Any, ...]:
+        if told is None:
+            raise PreventUpdate
+        run, launch = _shown(told)
+        try:
+            found = served.runs.inspection(run or "", launch if launch is not None else 0)
+            entries = served.runs.launches(run or "")
+        except NcuLabError as error:
+            return "is-empty", empty_state(error, run), [], [], [], "banner", [], []
+        meta = found.view.run.meta
+        link = urlencode({"run": run, "launch": launch})
+        context = [
+            *kernel_cards.context_items(meta, len(entries)),
+            html.Span(link, className="shown-query", hidden=True),
+        ]
+        notices = [html.P(visible(notice.message)) for notice in meta.warnings]
+        limit = "banner at-limit" if headlines.is_at_limit(found) else "banner"
+        parts = (kernel_cards.signature(found), kernel_cards.banner(found), limit, kernel_cards.strip(found))
+        return "", None, context, *parts, notices
+
+
+def _register_figure(app: Dash, runs: RunData, name: str, draw: Draw, fields: tuple[str, ...]) -> None:
+    @app.callback(
+        Output(name, "figure"),
+        Output(f"{name}-figure", "className"),
+        Output(ids.state_of(name), "children"),
+        Output(ids.title_of(name), "children"),
+        Output(ids.note_of(name), "children"),
+        Output(ids.foot_of(name), "children"),
+        Output(ids.table_of(name), "children"),
+        Output(ids.details_of(name), "open"),
+        Input(ids.KERNEL_SHOWN, "data"),
+        Input(ids.SCREEN, "data"),
+        Input(ids.THEME, "data"),
+        *(Input(*CONTROLS[one]) for one in fields),
+    )
+    def show(told: Any, screen_told: Any, theme: Any, *values: Any) -> tuple[Any, ...]:
+        found, screen = runs.find(*_shown(told)), read_screen(screen_told)
+        if found is None or screen is None:
+            raise PreventUpdate
+        drawn = draw(found, read_view({**dict(zip(fields, values, strict=True)), "theme": theme}), screen)
+        return (
+            drawn.figure if drawn.figure is not None else no_update,
+            "" if drawn.figure is not None else "no-figure",
+            drawn.missing,
+            unbroken(drawn.title),
+            unbroken(drawn.note),
+            unbroken(drawn.foot),
+            data_table(*drawn.table) if drawn.table[0] else None,
+            True if drawn.folded else no_update,
+        )
+
+
+def _register_spots(app: Dash, runs: RunData) -> None:
+    fields = ("code", "sort", "rows", "line")
+
+    @app.callback(
+        Output(ids.title_of(ids.SPOTS), "children"),
+        Output(ids.note_of(ids.SPOTS), "children"),
+        Output(ids.state_of(ids.SPOTS), "children"),
+        Output(ids.SPOTS_TABLES, "data"),
+        Input(ids.KERNEL_SHOWN, "data"),
+        Input(ids.SCREEN, "data"),
+        Input(ids.THEME, "data"),
+        *(Input(*CONTROLS[one]) for one in fields),
+    )
+    def show(told: Any, screen_told: Any, theme: Any, *values: Any) -> tuple[Any, ...]:
+        found, screen = runs.find(*_shown(told)), read_screen(screen_told)
+        if found is None or screen is None:
+            raise PreventUpdate
+        view = read_view({**dict(zip(fields, values, strict=True)), "theme": theme})
+        title, note, missing = spots_words(found)
+        tables = [] if missing else spot_tables(found.spots, view, theme_of(view.theme, screen))
+        return unbroken(title), unbroken(visible(note)), missing, tables
+
+    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
+        ClientsideFunction("spots", "draw"),
+        Output(ids.body_of(ids.SPOTS), "data-rows"),
+        Input(ids.SPOTS_TABLES, "data"),
+    )
+
+
+def _register_tables(app: Dash, runs: RunData) -> None:
+    @app.callback(
+        *(
+            Output(part(name), "children")
+            for name in (ids.ACCESSES, ids.RULES)
+            for part in (ids.title_of, ids.state_of, ids.body_of, ids.foot_of)
+        ),
+        Input(ids.KERNEL_SHOWN, "data"),
+    )
+    def show(told: Any) -> tuple[Any, ...]:
+        found = runs.find(*_shown(told))
+        if found is None:
+            raise PreventUpdate
+        accesses, rules = kernel_cards.accesses_body(found), kernel_cards.rules_body(found)
+        lacking = None if accesses else lacks(found, "requests, sectors and wavefronts", LINK_SECTION)
+        silent = None if rules else html.P("The report holds no results of rules.", className="muted")
+        foot = "Hardware counters; ÷ ideal against what the widths of the accesses need at best."
+        warned = "Global = of the launch's duration, local = of the part a rule looks at. "
+        warned += "Estimates overlap: they do not add up."
+        return (
+            unbroken(headlines.accesses_headline(found)), lacking, accesses, foot if accesses else "",
+            unbroken(headlines.rules_headline(found)), silent, rules, warned if rules else "",
+        )  # fmt: skip
+
+    @app.callback(
+        Output(ids.title_of(ids.METRICS), "children"),
+        Output(ids.body_of(ids.METRICS), "children"),
+        Input(ids.KERNEL_SHOWN, "data"),
+        Input(*CONTROLS["metric"]),
+    )
+    def search(told: Any, words: Any) -> tuple[Any, Any]:
+        found = runs.find(*_shown(told))
+        if found is None:
+            raise PreventUpdate
+        return kernel_cards.metrics_body(found, words if isinstance(words, str) else None)
