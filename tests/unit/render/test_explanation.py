@@ -131,7 +131,8 @@ def test_every_technique_has_its_words():
 
 def test_a_ladder_is_told_by_its_fastest_stage():
     told = LadderExplanation(
-        "2d", "fp32", VERDICT, (MISSED,), ("2d", MISSED), longest_chain({"1d": ("smem", split(A, A)), "2d": ("1d", CHANGE)}),
+        "2d", "fp32", VERDICT, (MISSED,), ("2d", MISSED),
+        longest_chain({"1d": ("smem", split(A, A)), "2d": ("1d", CHANGE)}),
         1500.0, "cublas-fp32", 1200.0, 0.8, Room(ROOF), ADVICE,
     )  # fmt: skip
     assert words(ladder_sentences(told))[:4] == [
