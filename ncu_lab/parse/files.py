@@ -171,13 +171,22 @@ def damage_told(path: Path) -> Iterator[None]:
         yield
     except (NcuLabError, OSError):
         raise
-    except MemoryError as error:
-        raise InputError(f"{path} needs more memory than there is", "Read it on a larger machine.") from error
     except Exception as error:  # see above: any of them means that the file cannot be read
+        if _is_for_memory(error):
+            raise InputError(f"{path} needs more memory than there is", "Read it on a larger machine.") from error
         told = f"{type(error).__name__}: {error}"
         raise InputError(
             f"{path} is damaged, and cannot be read ({told})", "Copy it again, or profile again."
         ) from error
+
+
+def _is_for_memory(error: BaseException | None) -> bool:
+    """Whether an exception is, or came of, too little memory: libraries that do not load tell it in words alone."""
+    while error is not None:
+        if isinstance(error, MemoryError) or "failed to map segment" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @contextmanager

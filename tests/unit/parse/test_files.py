@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from ncu_lab.errors import EnvironmentLacksError, InputError
-from ncu_lab.parse.files import plain_file, read_any
+from ncu_lab.parse.files import damage_told, plain_file, read_any
 
 Golden = Callable[[str], Path]
 
@@ -107,3 +107,20 @@ def test_absent_files_and_folders_are_refused(tmp_path: Path) -> None:
         read_any(tmp_path / "nope")
     with pytest.raises(InputError, match="is a folder, not a file"):
         read_any(tmp_path)
+
+
+def _allocate() -> None:
+    try:
+        raise pa.ArrowMemoryError("malloc of size 26944 failed")
+    except pa.ArrowException as error:
+        raise ValueError("the table does not have the columns it should") from error
+
+
+def _load() -> None:
+    raise ImportError("reshape.so: failed to map segment from shared object")
+
+
+@pytest.mark.parametrize("does", [_allocate, _load])
+def test_too_little_memory_is_no_damage(does: Callable[[], None]) -> None:
+    with pytest.raises(InputError, match="needs more memory than there is"), damage_told(Path("x.ncu-rep")):
+        does()
