@@ -47,7 +47,7 @@ def unpack_baseline(file: Path, into: Path) -> Path:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             folders = {name.partition("/")[0] for name in names}
-            if len(folders) != 1 or f"{min(folders)}/{META}" not in names:
+            if len(folders) != 1 or folders <= {"", ".", ".."} or f"{min(folders)}/{META}" not in names:
                 raise InputError(f"{file} is no baseline: it holds no run", make)
             if sum(one.file_size for one in archive.infolist()) > _MOST_BYTES:
                 raise InputError(f"{file} is no baseline: it unpacks to more than {_MOST_BYTES >> 30} GiB", make)

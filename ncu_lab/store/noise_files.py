@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from ncu_lab.errors import EnvironmentLacksError, InputError
@@ -17,21 +18,22 @@ _UNREADABLE = "noise_unreadable"
 
 
 def write_noise(store: Path, record: NoiseRecord) -> Path:
-    """Write a record and return its file: ``noise/nvidia-h200-20261130T011207.json``.
+    """Write a record and return its file: ``noise/nvidia-h200-20261130T011207-91c3.json``.
 
     Raises:
         EnvironmentLacksError: When the store cannot be written.
     """
     model = re.sub(r"[^a-z0-9]+", "-", record.device.lower()).strip("-") or "gpu"
     moment = re.sub(r"[-:]|\+.*", "", record.created)
-    file = store / FOLDER / f"{model}-{moment}.json"
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    file = store / FOLDER / f"{model}-{moment}-{secrets.token_hex(2)}.json"
+    temporary = file.with_name(f".{file.name}.tmp")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(json.dumps(encode(record), indent=1, allow_nan=False) + "\n", encoding="utf-8")
         temporary.replace(file)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the error that is told is the first
+            temporary.unlink()
         raise EnvironmentLacksError(f"{file.parent} cannot be written: {error.strerror or error}") from error
     return file
 
