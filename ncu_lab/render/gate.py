@@ -10,7 +10,7 @@ from ncu_lab.model.gating import Change, GateResult, Judged, Outcome
 from ncu_lab.model.policy import Direction, Limit
 from ncu_lab.render import numbers
 from ncu_lab.render.documents import notices_document
-from ncu_lab.render.numbers import MISSING
+from ncu_lab.render.numbers import MISSING, THIN
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal
 
@@ -51,10 +51,11 @@ def print_gate(result: GateResult, terminal: Terminal, explain: str = "") -> Non
 
 def _print_told(lines: Sequence[Told], sign: str, style: str, terminal: Terminal) -> None:
     for told in lines:
-        first, *others = textwrap.wrap(f"{told.kernels}  {told.words}", max(40, terminal.width - 4))
+        words = f"{told.kernels}  {told.words}"
+        first, *others = textwrap.wrap(words, max(40, terminal.width - 2), subsequent_indent="    ")
         terminal.line((f"{sign} ", style), first)
-        for words in others:
-            terminal.line(f"    {words}")
+        for more in others:
+            terminal.line(more)
 
 
 def title(result: GateResult) -> str:
@@ -114,9 +115,13 @@ def change_words(change: Change) -> str:
     """Write a change: relative with half its interval where it has one, else both values."""
     if change.interval is None:
         return f"{value_words(change.a, change.unit)} → {value_words(change.b, change.unit)}"
-    low, high = change.interval
-    half = numbers.significant(50.0 * (high - low), 1).rstrip(".")
-    return f"{percent_words(delta(change))} ± {half}"
+    return f"{percent_words(delta(change))} ± {half_words(change.interval)}"
+
+
+def half_words(interval: tuple[float, float]) -> str:
+    """Write half the width of an interval in percent, without the sign: ``0.3``."""
+    low, high = interval
+    return numbers.percent(50.0 * (high - low), table=True).partition(THIN)[0]
 
 
 def notes(change: Change) -> list[str]:

@@ -10,6 +10,7 @@ from ncu_lab.render.gate import (
     SIGNS,
     caveats,
     delta,
+    half_words,
     limit_words,
     line_words,
     merged,
@@ -20,7 +21,7 @@ from ncu_lab.render.gate import (
     verdict,
 )
 from ncu_lab.render.markdown import escaped
-from ncu_lab.render.numbers import MISSING, plain_spaces, significant
+from ncu_lab.render.numbers import MISSING, plain_spaces
 from ncu_lab.render.tables import Column, Row, markdown_table
 
 MOST_CHARACTERS = 60_000
@@ -89,10 +90,7 @@ def _row(one: Judged) -> Row:
     if one.limit is None or one.outcome == "missing":
         words = {"notes": escaped(line_words(one))}
         return {"sign": _sign(one), "kernel": escaped(change.kernel), "key": change.key, **words}
-    spread = ""
-    if change.interval is not None:
-        low, high = change.interval
-        spread = f" ± {significant(50.0 * (high - low), 1)}"
+    spread = "" if change.interval is None else f" ± {half_words(change.interval)}"
     told = [*([escaped(one.why)] if one.outcome == "inconclusive" else []), *map(escaped, notes(change))]
     return {
         "sign": _sign(one),
