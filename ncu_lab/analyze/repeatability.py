@@ -28,6 +28,9 @@ LEAST_PROCESSES = 3
 _Z_10 = -1.2815515655446004
 """The 10 % quantile of the normal distribution."""
 
+_ROUNDING = 1e-9
+"""The share of a variance that may be left of it by rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Components:
@@ -104,11 +107,19 @@ def _joined(key: str, kernels: Sequence[Components]) -> Repeatability:
         launches, processes = math.hypot(launches, processes), 0.0
     else:
         processes = max(processes, *(one.processes / abs(one.mean) for one in kernels if one.mean))
-    share = launches**2
-    beyond = [
-        one.launches**2 + (one.processes**2 if processes == 0.0 else 0.0) - share * one.mean**2 for one in kernels
-    ]
-    return Repeatability(launches, processes, default_repeatability(key).units, math.sqrt(max(0.0, *beyond)))
+    return Repeatability(
+        launches,
+        processes,
+        default_repeatability(key).units,
+        math.sqrt(max(_beyond(one, launches, with_processes=processes == 0.0) for one in kernels)),
+    )
+
+
+def _beyond(kernel: Components, share: float, *, with_processes: bool) -> float:
+    """Return the variance of a kernel that its share of the value does not account for."""
+    seen = kernel.launches**2 + (kernel.processes**2 if with_processes else 0.0)
+    beyond = seen - (share * kernel.mean) ** 2
+    return beyond if beyond > _ROUNDING * seen else 0.0
 
 
 def _kind(key: str) -> Kind:

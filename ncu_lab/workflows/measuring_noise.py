@@ -150,15 +150,21 @@ def _build_of(run: Run) -> Sequence[object]:
 
 
 def _values_of(run: Run) -> Mapping[_Kernel, Mapping[str, list[float]]]:
-    """Return the values that one process has of each kernel; samples taken in two ways are kept apart."""
+    """Return the values that one process has of each kernel; samples taken in two ways are kept apart.
+
+    Library references are left out: they are timed to be compared with, and at full power a GPU throttles them by more
+    than anything that is gated.
+    """
+    stages = load_stages()
+    references = {stage.id for stage in stages.values() if stage.is_reference}
     found: dict[_Kernel, dict[str, list[float]]] = {}
     for one in summarize(run):
         kernel = (one.stage or one.function, one.kernel, str(one.grid), str(one.block))
-        for key in METRICS:
+        for key in METRICS if one.stage not in references else ():
             if (value := one.value(key)) is not None:
                 found.setdefault(kernel, {}).setdefault(key, []).append(value)
-    samples, stages = timing_samples(run.timings[run.timings["ns"].notna()]), load_stages()
-    for subject in dict.fromkeys(one.subject for one in samples):
+    samples = timing_samples(run.timings[run.timings["ns"].notna()])
+    for subject in dict.fromkeys(one.subject for one in samples if one.subject not in references):
         registered = stages.get(subject)
         for sample in counted_samples(samples, subject, registered.reference if registered else None):
             found.setdefault((subject, sample.mode), {}).setdefault(TIME_KEY, []).append(sample.ns)
