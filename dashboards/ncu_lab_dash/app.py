@@ -11,6 +11,8 @@ from ncu_lab.render.palette import DARK, LIGHT
 from ncu_lab_dash import ids
 from ncu_lab_dash.data import LadderData
 from ncu_lab_dash.guard import guard
+from ncu_lab_dash.opened import OpenedFiles
+from ncu_lab_dash.opening import take_files
 from ncu_lab_dash.pages.registry import PAGES, page_at
 from ncu_lab_dash.run_data import RunData
 from ncu_lab_dash.served import Served
@@ -66,8 +68,10 @@ def create_app(
     everything = html.Div([_shell(), *(page.layout("") for page in PAGES)])
     app.validation_layout = everything  # type: ignore[assignment]  # Dash declares it by its first value, None
     guard(app.server, any_host=any_host, pages={page.path: page.title for page in PAGES})
-    ladders = LadderData(store)
-    served = Served(ladders, RunData(store, ladders.version), list_command, allow_import)
+    ladders, opened = LadderData(store), OpenedFiles()
+    take_files(app.server, opened)
+    runs = RunData(store, ladders.version, opened.find_run)
+    served = Served(ladders, runs, opened, list_command, allow_import)
     _register_shell(app, ladders)
     _register_browser(app)
     for page in PAGES:

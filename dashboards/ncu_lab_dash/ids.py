@@ -126,3 +126,34 @@ def table_of(card: str) -> str:
 def details_of(card: str) -> str:
     """Return the id of what opens that table."""
     return f"{card}-details"
+
+
+# The Runs page
+
+RUNS_URL = "runs-url"
+RUNS_PAGE = "runs-page"
+RUNS_CONTEXT = "runs-context"
+RUNS_FILTER = "runs-filter"
+RUNS_SORT = "runs-sort"
+RUNS_PICKED = "runs-picked"
+"""Store: ids of the ticked runs."""
+
+RUNS_TICKED = "runs-ticked"
+"""Store: the run whose tick was pressed last."""
+
+RUNS = "runs"
+RUNS_TABLES = "runs-tables"
+RUNS_STRIPS = "runs-strips"
+RUNS_NOTICES = "runs-notices"
+COMPARABLE = "runs-comparable"
+
+DROP = "drop"
+ARRIVED = "opened-arrived"
+"""Store: the file that was read last: ``{"key": …}``, or why it was not sent: ``{"refused": …}``."""
+
+DISMISSED = "opened-dismissed"
+KEPT = "opened-kept"
+OPENED_KEYS = "opened-keys"
+"""Store of the browser's session: keys of the files that it opened."""
+
+OPENED_CARDS = "opened-cards"

@@ -1,4 +1,4 @@
-"""The Kernel page before anything was read: pickers, cards in their final places, and what stands there without runs."""
+"""The Kernel page before anything was read: pickers, cards in their places, and what stands there without runs."""
 
 from __future__ import annotations
 

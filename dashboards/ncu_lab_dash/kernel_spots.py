@@ -46,7 +46,7 @@ def is_of(spot: Spot, chosen: Spot | None) -> bool:
 
 
 def spot_tables(spots: HotSpots, view: KernelView, theme: Theme) -> list[Json]:
-    """Return the table of lines, of instructions, or both beside each other, for ``assets/spots.js`` to draw.
+    """Return the table of lines, of instructions, or both beside each other, for ``assets/tables.js`` to draw.
 
     The browser draws them itself: as Dash components, a thousand rows would take it many seconds.
 

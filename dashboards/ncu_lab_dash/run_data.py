@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -9,15 +10,18 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
+from ncu_lab.analyze.comparability import compare_fingerprints, fingerprint
 from ncu_lab.errors import InputError, NcuLabError
 from ncu_lab.model import USABLE, Inspection, Notice, Run, RunMeta
-from ncu_lab.workflows import indexing, inspecting, reading
+from ncu_lab.model.comparison import Comparability
+from ncu_lab.workflows import importing, indexing, inspecting, reading
 from ncu_lab.workflows.inspecting import LaunchEntry
 
 T = TypeVar("T")
 
 _RUNS_KEPT = 4
 _LAUNCHES_KEPT = 48
+_OUTLINES_KEPT = 512
 
 FindOpened = Callable[[str], Run | None]
 """Finds a file that was opened without storing it, by its key."""
@@ -64,6 +68,7 @@ class RunData:
     _runs: Recent = field(default_factory=lambda: Recent(_RUNS_KEPT), repr=False)
     _entries: Recent = field(default_factory=lambda: Recent(_RUNS_KEPT), repr=False)
     _launches: Recent = field(default_factory=lambda: Recent(_LAUNCHES_KEPT), repr=False)
+    _outlines: Recent = field(default_factory=lambda: Recent(_OUTLINES_KEPT), repr=False)
 
     def listed(self) -> tuple[list[RunMeta], list[Notice]]:
         """Return the runs of the store, newest first, and what of it cannot be read.
@@ -110,6 +115,47 @@ class RunData:
             run = self.run(key)
             return self._entries.get(key, lambda: inspecting.list_launches(run))
 
+    def outline(self, key: str) -> list[LaunchEntry]:
+        """Return the launches of a run of the store without keeping its tables: for a list of many runs.
+
+        Raises:
+            InputError: When the run cannot be read.
+        """
+        with self._lock:
+            self.listed()
+            stamp = self._stamp(key)
+            return self._outlines.get(
+                (key, stamp), lambda: inspecting.list_launches(reading.open_run(f"run:{key}", self.store))
+            )
+
+    def size(self, key: str) -> int:
+        """Return the bytes that a run takes in the store, by its files."""
+        with self._lock:
+            return self._outlines.get((key, self._stamp(key), "size"), lambda: _bytes_in(self.store / key))
+
+    def _stamp(self, key: str) -> int:
+        """Return when a run was last described; 0 where it is gone."""
+        try:
+            return (self.store / key / "run.json").stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def comparability(self, a: str, b: str) -> Comparability:
+        """Return what of two runs can be compared.
+
+        Raises:
+            InputError: When one of them cannot be read.
+        """
+        return compare_fingerprints(fingerprint(self.run(a)), fingerprint(self.run(b)))
+
+    def keep(self, run: Run) -> str:
+        """Store what was read of an opened file; return the id it has now.
+
+        Raises:
+            EnvironmentLacksError: When the store cannot be written.
+        """
+        return importing.keep_run(run, self.store).meta.id
+
     def inspection(self, key: str, launch: int) -> Inspection:
         """Return one launch of a run, taken apart.
 
@@ -138,6 +184,14 @@ class RunData:
         except NcuLabError:
             # The page's words say why, by the same call.
             return None
+
+
+def _bytes_in(folder: Path) -> int:
+    try:
+        with os.scandir(folder) as entries:
+            return sum(entry.stat().st_size for entry in entries if entry.is_file(follow_symlinks=False))
+    except OSError:
+        return 0  # just being removed: the next list has it no more
 
 
 def default_launch(entries: list[LaunchEntry], stage: str | None) -> int | None:

@@ -75,3 +75,31 @@ def import_file(
     words = f"{count} {'launch' if count == 1 else 'launches'}, {values} values → {meta.id}"
     report(ProgressEvent("import", path.name, "done", words, seconds=time.monotonic() - start))
     return store.read(meta.id)
+
+
+def keep_run(run: Run, store_dir: Path) -> Run:
+    """Store what was read of a file that is gone: as an import of it, without the raw report.
+
+    Args:
+        run: What was read; its name is the file's.
+        store_dir: The folder of runs.
+
+    Returns:
+        The run as stored.
+
+    Raises:
+        EnvironmentLacksError: When the store cannot be written.
+    """
+    store, created = Store(store_dir), datetime.now(UTC)
+    stem = (run.meta.name or "file").split(".")[0]
+    label = run_label(run.meta.stages) if run.meta.stages else stem
+    meta = replace(
+        run.meta,
+        id=store.new_run_id(created, label, None),
+        created=created.isoformat(timespec="seconds"),
+        name=None if run.meta.stages else stem,
+        environment=replace(run.meta.environment, ncu_lab=__version__),
+        command=("ncu-lab", "dashboard", "--allow-import"),
+    )
+    store.write(replace(run, meta=meta))
+    return store.read(meta.id)

@@ -49,6 +49,20 @@
 
   // A button with data-choose puts its data-key into that store; a second press takes it out. So does its row.
   document.addEventListener("click", function (event) {
+    const link = event.target.closest("a[data-page]");
+    if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      window.history.pushState({}, "", link.href);
+      window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+      window.scrollTo(0, 0);
+      return;
+    }
+    // A tick says which one was pressed; the server knows what was ticked.
+    const tick = event.target.closest("[data-tick]");
+    if (tick) {
+      window.dash_clientside.set_props(tick.dataset.tick, { data: { key: tick.dataset.key, at: Date.now() } });
+      return;
+    }
     const row = event.target.closest("[data-choose], tr[data-row]");
     const button = row && (row.matches("[data-choose]") ? row : row.querySelector("[data-choose]"));
     if (button && String(window.getSelection()) === "") {

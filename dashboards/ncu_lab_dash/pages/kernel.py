@@ -280,7 +280,7 @@ def _register_spots(app: Dash, runs: RunData) -> None:
         return unbroken(title), unbroken(visible(note)), missing, tables
 
     app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-        ClientsideFunction("spots", "draw"),
+        ClientsideFunction("tables", "drawSpots"),
         Output(ids.body_of(ids.SPOTS), "data-rows"),
         Input(ids.SPOTS_TABLES, "data"),
     )
