@@ -229,7 +229,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     generated = {ROOT / "docs" / name: page for name, page in GENERATED.items()}
     for path, page in generated.items():
         yield path, page()
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    docs = ROOT / "docs"
+    for path in [ROOT / "README.md", *sorted(docs.glob("*.md")), *sorted((docs / "recipes").glob("*.md"))]:
         if path not in generated:
             yield path, with_output(path.read_text(encoding="utf-8"))
     for path in sorted(stage_pages.FOLDER.glob("*.md")):

@@ -163,9 +163,9 @@ def _runs(
     after = Reference(b) if b else gated_side(Path.cwd(), store)
     if baseline is not None:
         with baseline_side(baseline) as unpacked:
-            return gate_runs(unpacked, after, store, policy, where, stages=stages, force=force), ""
+            return gate_runs(unpacked, after, store, policy, where, stages=stages, force=force, here=Path.cwd()), ""
     before = Reference(against) if against else merge_base(Path.cwd())
-    result = gate_runs(before, after, store, policy, where, stages=stages, force=force)
+    result = gate_runs(before, after, store, policy, where, stages=stages, force=force, here=Path.cwd())
     failing = {one.change.stage for one in result.failing}
     only = f" --stage {min(failing, key=str)}" if len(failing) == 1 and None not in failing else ""
     return result, f"ncu-lab diff {shlex.quote(before.text)} {shlex.quote(after.text)}{only}{where}"

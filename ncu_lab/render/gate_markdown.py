@@ -35,17 +35,16 @@ _COLUMNS = (
     Column("b", "after"),
     Column("change", "change"),
     Column("limit", "limit", align="left"),
-    Column("notes", "", align="left"),
+    Column("notes", "", lambda row: str(row["notes"]), "left"),
 )
 
 
 def gate_markdown(result: GateResult) -> str:
     """Write a comment of at most :data:`MOST_CHARACTERS`; says how many lines it had to leave out."""
     sign = "✓" if result.passed else "✗"
-    head = [f"### {sign} {escaped(verdict(result))}\n", f"{escaped(title(result))}\n"]
-    head += [f"- {escaped(words)}\n" for words in caveats(result)]
     rest = [*result.reported("inconclusive"), *result.reported("improvement")]
-    blocks = ["".join(head) if len(head) > 2 else "\n".join(head)]
+    blocks = [f"### {sign} {escaped(verdict(result))}\n", f"{escaped(title(result))}\n"]
+    blocks.append("".join(f"- {escaped(words)}\n" for words in caveats(result)))
     room = MOST_CHARACTERS - sum(map(len, blocks))
     for heading, judged in (("", result.failing), ("inconclusive or better", rest)):
         block = _table(judged, heading, room)

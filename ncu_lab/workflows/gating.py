@@ -12,7 +12,7 @@ from ncu_lab.analyze.comparison_changes import comparison_changes, one_sided
 from ncu_lab.analyze.gate import gate
 from ncu_lab.collect.revisions import repository_of
 from ncu_lab.errors import InputError, UsageError
-from ncu_lab.gpu.registry import load_stages
+from ncu_lab.gpu.registry import REGISTRY, load_stages
 from ncu_lab.model import Notice, RunMeta, Stage
 from ncu_lab.model.comparison import ComparedSide, Comparison
 from ncu_lab.model.gating import Change, GateResult, Place
@@ -24,7 +24,7 @@ from ncu_lab.workflows.comparing import compare
 from ncu_lab.workflows.indexing import list_runs
 from ncu_lab.workflows.measuring_noise import read_noise_table
 from ncu_lab.workflows.reading import find_run, revision_runs
-from ncu_lab.workflows.static_gating import kernel_place
+from ncu_lab.workflows.static_gating import KERNELS, kernel_place
 
 LAST = "@last"
 
@@ -46,6 +46,7 @@ def gate_runs(
     *,
     stages: Sequence[str] = (),
     force: bool = False,
+    here: Path | None = None,
 ) -> GateResult:
     """Compare two sides and judge every quantity that both have.
 
@@ -57,6 +58,7 @@ def gate_runs(
         where: The options that name the store, for commands that are told to be typed.
         stages: Only these stages.
         force: Whether to compare what is not comparable.
+        here: A folder in the repository with the kernels, to say where each is defined; the bundled ones by default.
 
     Raises:
         InputError: When a side means no run.
@@ -65,7 +67,7 @@ def gate_runs(
     table, unread = read_noise_table(store)
     comparison = compare(a.text, b.text, store, where, stages=stages, force=force, noise=table)
     added, removed = one_sided(comparison)
-    changes = [replace(one, place=place) for one, place in _placed(comparison_changes(comparison))]
+    changes = [replace(one, place=place) for one, place in _placed(comparison_changes(comparison), here)]
     if not changes:
         raise InputError(
             f"{b.text} and {a.text} have no kernel in common: there is nothing to gate",
@@ -170,19 +172,27 @@ def _words(side: ComparedSide) -> str:
     return f"{name}{'' if commit and commit.startswith(name) else short}"
 
 
-def _placed(changes: Iterable[Change]) -> Iterator[tuple[Change, Place | None]]:
+def _placed(changes: Iterable[Change], here: Path | None) -> Iterator[tuple[Change, Place | None]]:
     """Find where the kernel of each change is defined now; None for programs that are not ours."""
-    stages, folder = load_stages(), kernels_folder()
+    folder, stages = _kernels(here)
     places: dict[str | None, Place | None] = {}
     for change in changes:
         if change.stage not in places:
-            places[change.stage] = _place(folder, stages, change.stage)
+            stage = stages.get(change.stage or "")
+            places[change.stage] = None if stage is None or stage.is_reference else kernel_place(folder, stage)
         yield change, places[change.stage]
 
 
-def _place(folder: Path, stages: Mapping[str, Stage], id: str | None) -> Place | None:
-    stage = stages.get(id or "")
-    return None if stage is None or stage.is_reference else kernel_place(folder, stage)
+def _kernels(here: Path | None) -> tuple[Path, Mapping[str, Stage]]:
+    """Return the kernels of the repository here and what is registered, else the bundled ones."""
+    repository = repository_of(here) if here else None
+    folder = repository.root / KERNELS if repository else kernels_folder()
+    if not (folder / REGISTRY).is_file():
+        folder = kernels_folder()
+    try:
+        return folder, load_stages(folder / REGISTRY)
+    except InputError:
+        return folder, {}  # what is being edited here says nothing of runs that were made
 
 
 def _unmeasured(comparison: Comparison, measured: Mapping[str, object]) -> list[Notice]:

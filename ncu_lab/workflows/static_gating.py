@@ -23,7 +23,9 @@ from ncu_lab.model.policy import Policy
 from ncu_lab.resources import data_dir
 from ncu_lab.workflows.building import build_variants, describe_build, stopping
 
-_FOLDER = "kernels"
+KERNELS = "kernels"
+"""The folder of a repository that has its kernels and their registry."""
+
 _PLACE = re.compile(r"(?P<file>[\w./+-]+\.cuh?):(?P<line>\d+):")
 _Key = tuple[str, str]
 """Stage id and architecture."""
@@ -75,9 +77,9 @@ def gate_static(
     commit = repository.commit(against) if against else repository.merge_base()
     targets = tuple(dict.fromkeys(arches)) or (default_arch(),)
     with tempfile.TemporaryDirectory(prefix="ncu-lab-") as work:
-        folder = repository.export(commit, _FOLDER, Path(work))
+        folder = repository.export(commit, KERNELS, Path(work))
         a = _Sources(folder, _stages_of_commit(folder, commit))
-        b = _Sources(repository.root / _FOLDER, load_stages(repository.root / _FOLDER / REGISTRY))
+        b = _Sources(repository.root / KERNELS, load_stages(repository.root / KERNELS / REGISTRY))
         wanted = _wanted(stages, a, b)
         made_a = _build(a, wanted, targets, commit.hash[:7], report)
         made_b = _build(b, wanted, targets, "", report)
@@ -101,16 +103,16 @@ def _repository(here: Path) -> Repository:
         InputError: When there is none with kernels.
     """
     own = repository_of(here)
-    if own is not None and (own.root / _FOLDER / REGISTRY).is_file():
+    if own is not None and (own.root / KERNELS / REGISTRY).is_file():
         return own
     bundled = data_dir("kernels")
     around = repository_of(bundled) if own is None else None
-    if around is not None and around.root / _FOLDER == bundled:
+    if around is not None and around.root / KERNELS == bundled:
         return around
-    where = f"{own.root} has no {_FOLDER}/{REGISTRY}" if own else f"{here} is in no git repository"
+    where = f"{own.root} has no {KERNELS}/{REGISTRY}" if own else f"{here} is in no git repository"
     raise InputError(
         f"{where}: there is nothing to compare with",
-        f"Run it in a clone that has {_FOLDER}/{REGISTRY}; runs and files need no git: ncu-lab diff A B.",
+        f"Run it in a clone that has {KERNELS}/{REGISTRY}; runs and files need no git: ncu-lab diff A B.",
     )
 
 
@@ -120,7 +122,7 @@ def _stages_of_commit(folder: Path, commit: Commit) -> Mapping[str, Stage]:
     except InputError as error:
         why = error.message.removeprefix(f"{folder / REGISTRY}: ")
         raise InputError(
-            f"{commit.words}: {_FOLDER}/{REGISTRY} cannot be used: {why}", "Name another commit: --against REV."
+            f"{commit.words}: {KERNELS}/{REGISTRY} cannot be used: {why}", "Name another commit: --against REV."
         ) from error
 
 
@@ -206,7 +208,7 @@ def kernel_place(folder: Path, stage: Stage) -> Place:
     lines = (folder / stage.file).read_text(encoding="utf-8", errors="replace").splitlines()
     defined = re.compile(rf"\b{re.escape(stage.entry)}\s*\(")
     line = next((number for number, words in enumerate(lines, start=1) if defined.search(words)), 1)
-    return Place(f"{_FOLDER}/{stage.file}", line)
+    return Place(f"{KERNELS}/{stage.file}", line)
 
 
 def _place_of_error(message: str) -> Place | None:
