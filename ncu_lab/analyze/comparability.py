@@ -15,8 +15,9 @@ part of what changed, or show in the values themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from ncu_lab.model import Problem, Run, Stage
+from ncu_lab.model import Problem, Run, RunMeta, Stage
 from ncu_lab.model.comparison import Comparability, Difference, Fingerprint, QuantityClass
 
 _TIMES: tuple[QuantityClass, ...] = ("time", "profiled_time")
@@ -57,10 +58,15 @@ def fingerprint(run: Run, stages: Mapping[str, Stage] | None = None) -> Fingerpr
         run: The run.
         stages: The registry: it knows the types of data.
     """
-    meta = run.meta
+    subjects = run.timings["subject"].value_counts(sort=False)
+    samples = tuple((str(subject), int(count)) for subject, count in subjects.items())
+    return replace(fingerprint_of(run.meta, stages), samples=samples)
+
+
+def fingerprint_of(meta: RunMeta, stages: Mapping[str, Stage] | None = None) -> Fingerprint:
+    """Return what listings of runs tell of it: all but the number of samples."""
     device, environment = meta.device, meta.environment
     arch, flags = _flags(environment.nvcc_flags)
-    subjects = run.timings["subject"].value_counts(sort=False)
     registered = stages or {}
     return Fingerprint(
         run=meta.id,
@@ -79,7 +85,6 @@ def fingerprint(run: Run, stages: Mapping[str, Stage] | None = None) -> Fingerpr
         sections=tuple(sorted(environment.sections)) or None,
         problem=_problem(meta.problem),
         dtypes=tuple((one, registered[one].dtype) for one in meta.stages if one in registered),
-        samples=tuple((str(subject), int(count)) for subject, count in subjects.items()),
         ncu_lab=environment.ncu_lab,
         schema=meta.schema,
         status=meta.status,

@@ -15,12 +15,14 @@ import typer
 from ncu_lab import __version__
 from ncu_lab.cli import (
     bench,
+    bisect,
     build,
     check,
     dashboard,
     diff,
     doctor,
     gate,
+    history,
     import_,
     ladder,
     model,
@@ -80,6 +82,8 @@ app.command("show")(show.show)
 app.command("ladder")(ladder.ladder)
 app.command("diff")(diff.diff)
 app.command("gate")(gate.gate)
+app.command("history")(history.history)
+app.command("bisect")(bisect.bisect)
 app.command("noise")(noise.noise)
 app.add_typer(store.app, name="store")
 app.command("model")(model.model)

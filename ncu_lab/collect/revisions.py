@@ -43,7 +43,11 @@ class Repository:
         Raises:
             InputError: When git knows no such revision; says so of a shallow clone.
         """
-        found = None if revision.startswith("-") or not revision else self._ask("rev-parse", "--verify", f"{revision}^{{commit}}")
+        found = (
+            None
+            if revision.startswith("-") or not revision
+            else self._ask("rev-parse", "--verify", f"{revision}^{{commit}}")
+        )
         if found:
             return Commit(found, revision)
         if self.is_shallow:
@@ -54,6 +58,11 @@ class Repository:
     def is_shallow(self) -> bool:
         """Whether the clone lacks a part of the history."""
         return self._ask("rev-parse", "--is-shallow-repository") == "true"
+
+    @property
+    def has_commits(self) -> bool:
+        """Whether HEAD is a commit: a new repository has none."""
+        return self._ask("rev-parse", "--verify", "HEAD^{commit}") is not None
 
     def default_branch(self) -> str:
         """Return the branch that others merge into: what the remote says, else main or master.

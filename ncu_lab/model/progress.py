@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Step = Literal["build", "check", "bench", "profile", "store", "import", "index", "verify", "prune", "commit"]
+Step = Literal["build", "check", "bench", "profile", "store", "import", "index", "verify", "prune", "commit", "bisect"]
 
 
 @dataclass(frozen=True, slots=True)
