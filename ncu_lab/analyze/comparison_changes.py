@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncu_lab.analyze.attribution import largest_contributions
+from ncu_lab.model import Attribution, Unattributed
 from ncu_lab.model.comparison import Comparison, MetricChange, Pair, TimeChange
 from ncu_lab.model.gating import Change
 
@@ -11,6 +13,7 @@ DURATION = "duration_ns"
 """The key by which a policy names a kernel's time, whether it is from samples or from the profiler."""
 
 _ENOUGH = 20
+_REASONS_TOLD = 2
 
 
 def comparison_changes(comparison: Comparison) -> list[Change]:
@@ -59,6 +62,7 @@ def _of_time(pair: Pair, time: TimeChange) -> Change:
         n_b=time.n_b,
         comparable=time.verdict != "not_comparable",
         why=time.reason,
+        detail=_because(pair.attribution) if time.verdict in ("faster", "slower") else "",
         hint="" if pair.comparability.other_unit else _more_samples(time),
     )
 
@@ -81,6 +85,18 @@ def _of_metric(pair: Pair, metric: MetricChange) -> Change:
         same=metric.kind == "exact" and metric.verdict == "same",
         why=metric.reason,
     )
+
+
+def _because(attribution: Attribution | Unattributed | None) -> str:
+    """Name what changed the duration most under the profiler: ``because of waits (short scoreboard) +18.1 %``."""
+    if not isinstance(attribution, Attribution):
+        return ""
+    parts = []
+    for one in largest_contributions(attribution, _REASONS_TOLD):
+        waits = ", ".join(reason.replace("_", " ") for reason in one.reasons[:_REASONS_TOLD])
+        name = one.factor if one.factor != "stalls/warps" else f"waits ({waits})" if waits else "waits and warps"
+        parts.append(f"{name} {100.0 * one.share:+.1f} %".replace("-", "−"))
+    return f"because of {', '.join(parts)}" if parts else ""
 
 
 def _more_samples(time: TimeChange) -> str:

@@ -74,8 +74,8 @@ def gate_runs(
             f"ncu-lab diff {a.text} {b.text}{where} shows what each has.",
         )
     return GateResult(
-        a=a.words or _words(comparison.a),
-        b=b.words or _words(comparison.b),
+        a=a.words or _words(comparison.a, comparison.b),
+        b=b.words or _words(comparison.b, comparison.a),
         judged=gate(changes, policy),
         added=added,
         removed=removed,
@@ -163,13 +163,13 @@ def _newest_per_stage(metas: Iterable[RunMeta]) -> list[RunMeta]:
     return found
 
 
-def _words(side: ComparedSide) -> str:
-    """``main (4f2c9ab)``, or the id of a run."""
-    commit = side.meta.git.commit
-    reference = side.reference.partition(":")[2] or side.reference
-    short = f" ({commit[:7]}{', edited' if side.meta.git.dirty else ''})" if commit else ""
-    name = side.meta.id if len(side.runs) == 1 else reference
-    return f"{name}{'' if commit and commit.startswith(name) else short}"
+def _words(side: ComparedSide, other: ComparedSide) -> str:
+    """``4f2c9ab "Pad the tile"``; the id of the run where it has no commit, or both sides are of one."""
+    git = side.meta.git
+    if not git.commit or git.commit == other.meta.git.commit:
+        return side.meta.id
+    subject = f' "{git.subject}"' if git.subject else ""
+    return f"{git.commit[:7]}{subject}{' (edited)' if git.dirty else ''}"
 
 
 def _placed(changes: Iterable[Change], here: Path | None) -> Iterator[tuple[Change, Place | None]]:

@@ -1,0 +1,94 @@
+"""The gate on runs recorded on an H200, commit by commit, and on processes of one build."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ncu_lab.model.gating import GateResult
+from ncu_lab.model.noise import NoiseTable
+from ncu_lab.model.policy import Limit, Policy, Rule
+from ncu_lab.workflows.gating import Reference, gate_runs
+
+TESTS = Path(__file__).parents[2]
+HISTORY = TESTS / "data" / "history"
+COMMITS = {
+    "conflict": "d600eba", "padded": "8bb91d8", "merge": "95a54b1", "tile": "cffc76a", "fixed": "8688f56",
+    "renamed": "d65bf95", "unpadded": "fb5c188", "comment": "b053a09",
+}  # fmt: skip
+"""Name of an edit of ``history_repo`` -> its commit, the same wherever the repository is made."""
+
+
+def gated(before: str, after: str, policy: Policy = Policy()) -> GateResult:
+    a, b = (Reference(f"rev:{COMMITS[name]}") for name in (before, after))
+    return gate_runs(a, b, HISTORY / "commits", policy)
+
+
+def failing(result: GateResult) -> set[tuple[str, str]]:
+    return {(one.change.kernel, one.change.key) for one in result.failing}
+
+
+@pytest.mark.parametrize(("before", "after"), [("padded", "merge"), ("fixed", "renamed"), ("unpadded", "comment")])
+def test_commits_that_change_nothing_pass(before: str, after: str) -> None:
+    result = gated(before, after)
+    assert result.passed
+    assert result.b.startswith(f'{COMMITS[after]} "')
+    assert {one.change.kernel for one in result.judged} == {"gram", "product"}
+    assert not result.of("inconclusive")
+
+
+def test_a_tile_packed_tightly_fails_by_its_time_and_its_conflicts() -> None:
+    result = gated("renamed", "unpadded")
+    assert failing(result) == {
+        ("gram", "duration_ns"),
+        ("gram", "shared_store_bank_conflicts"),
+        ("gram", "shared_store_wavefronts_per_request"),
+        ("gram", "shared_store_wavefronts_over_ideal"),
+    }
+    time = next(one.change for one in result.failing if one.change.key == "duration_ns")
+    assert time.estimate == pytest.approx(0.185, abs=0.005)
+    assert time.p is not None
+    assert time.p < 1e-4
+    assert time.detail.startswith("because of waits (")
+
+
+def test_padding_is_faster_and_takes_shared_memory_that_a_policy_may_allow() -> None:
+    result = gated("conflict", "padded")
+    assert failing(result) == {("gram", "shared_memory_per_block"), ("gram", "build:shared_bytes")}
+    assert ("gram", "duration_ns") in {(one.change.kernel, one.change.key) for one in result.of("improvement")}
+    assert gated("conflict", "padded", Policy((Rule("*shared_*", limit=Limit(0.02)),))).passed
+
+
+def test_another_tile_moves_what_it_should() -> None:
+    keys = {key for _, key in failing(gated("merge", "tile"))}
+    assert {"duration_ns", "instructions_issued", "shared_store_bank_conflicts"} <= keys
+
+
+@pytest.fixture(scope="module")
+def false_alarms() -> ModuleType:
+    path = TESTS / "benchmarks" / "false_alarms.py"
+    spec = importlib.util.spec_from_file_location("false_alarms", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["false_alarms"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_processes_of_one_build_raise_no_alarm_and_1_percent_is_seen(false_alarms: ModuleType) -> None:
+    kernels = false_alarms.recorded(sorted(HISTORY.glob("noise-*")))
+    assert list(kernels) == ["gram"]
+    processes = kernels["gram"]
+    assert len({one.unit for one in processes}) == len({one.occasion for one in processes}) == 2
+    same = false_alarms.trials(processes, NoiseTable(), 100)
+    assert (same.trials, same.changed, same.failed) == (100, 0, 0)
+    ten = [false_alarms.of_ten(one) for one in processes]
+    assert {len(one.samples) for one in ten} == {10}
+    assert false_alarms.trials(ten, NoiseTable(), 100, false_alarms.slower).failed >= 99
+    across = false_alarms.trials(processes, NoiseTable(), 100, across=True)
+    assert (across.trials, across.changed, across.failed) == (100, 0, 0)
