@@ -75,6 +75,8 @@ _LABELS: Mapping[str, str] = {
     "sm__pipe_fp64_cycles_active": "FP64 pipe",
     "sm__pipe_shared_cycles_active": "shared pipe (FP64, tensor)",
     "sm__pipe_tensor_cycles_active": "tensor pipe",
+    "sm__pipe_tensor_op_dmma_cycles_active": "tensor pipe, FP64",
+    "sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active": "tensor pipe, matrix",
     "sm__pipe_tma_cycles_active": "TMA",
 }
 

@@ -21,6 +21,9 @@ LARGEST = 6
 SIDE_TITLES: Mapping[UnitSide, str] = {"memory": "Memory", "compute": "Compute (SM)"}
 SIDES: Sequence[UnitSide] = ("memory", "compute")
 
+_MOST_LABEL = 0.45
+"""Share of the figure's width that labels may take; a longer one reaches over the edge and is in the table."""
+
 _ROW_PX = 21
 _TOP_PX = 4
 _BOTTOM_PX = 40
@@ -68,7 +71,8 @@ def unit_bars(found: Inspection, theme: Theme, width: int, *, every: bool = Fals
     """
     rows = unit_rows(found, every=every)
     canvas = Canvas(theme, width)
-    left = round(max((text_width(row.label) for row in rows), default=80.0)) + 14
+    widest = max((text_width(row.label) for row in rows), default=80.0)
+    left = round(min(widest + 14, width * _MOST_LABEL))
     plot = max(120, width - left - 10)
     panel = Panel(1, 0.0, plot, plot)
     canvas.x_axis(panel, [0, 108], [(tick, str(tick)) for tick in (0, 20, 40, 60, 80, 100)], "linear")

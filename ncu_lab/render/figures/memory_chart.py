@@ -93,7 +93,8 @@ def amount_text(link: MemoryLink, duration_ns: float | None = None) -> str:
     amount = link.amount / (duration_ns * 1e-9) if duration_ns else link.amount
     if link.unit == "byte":
         return numbers.byte_rate(amount) if duration_ns else numbers.byte_count(amount)
-    words = [numbers.count(amount), link.what or _WHAT[link.unit]]
+    what = link.what or _WHAT[link.unit]
+    words = [numbers.count(amount), what.removesuffix("s") if amount == 1 else what]
     return " ".join(word for word in words if word) + ("/s" if duration_ns else "")
 
 

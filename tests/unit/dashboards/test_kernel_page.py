@@ -1,0 +1,172 @@
+"""The Kernel page without a browser: addresses, choices, hot spots, search, what stands in place of missing data."""
+
+import pytest
+from golden_runs import golden_run
+
+from ncu_lab.errors import InputError
+from ncu_lab.metrics.glossary import meaning
+from ncu_lab.model import HotSpots, MetricValue, Spot
+from ncu_lab.render.palette import LIGHT
+from ncu_lab.store import Store
+from ncu_lab.workflows.inspecting import inspect
+from ncu_lab_dash import ids, kernel_cards
+from ncu_lab_dash.data import LadderData
+from ncu_lab_dash.kernel_figures import draw_chart, draw_stalls, draw_units
+from ncu_lab_dash.kernel_spots import find_spot, is_of, spot_key, spot_tables
+from ncu_lab_dash.kernel_view import KernelView, kernel_address, read_search, read_view
+from ncu_lab_dash.pages.kernel import launch_options, move, run_options, settle
+from ncu_lab_dash.run_data import Recent, RunData
+from ncu_lab_dash.screen import Screen
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        KernelView(),
+        KernelView(run="20261130T011207-ladder-4f2c9ab-91c3", launch=4, line="a b/k.cu:34", metric="l1 & l2"),
+        KernelView(run="opened-x", launch=0, units="all", amounts="rate", code="both", sort="excess", rows="all"),
+    ],
+)
+def test_an_address_restores_the_view_it_was_made_of(view):
+    assert read_search(view.search()) == view
+
+
+def test_values_that_no_page_writes_fall_back():
+    assert read_search("?launch=-1&sort=evil&code=3&units=") == KernelView()
+    assert read_view({"launch": True, "run": ["x"], "line": 3}) == KernelView()
+    assert read_view({"launch": "12345678901"}).launch is None
+    assert read_search(17) == KernelView()
+    assert kernel_address("a/../b", stage="2d") == "/kernel?run=a%2F..%2Fb&stage=2d"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    Store(tmp_path).write(golden_run(["naive", "2d", "cublas-fp32"]))
+    return RunData(tmp_path, LadderData(tmp_path).version)
+
+
+def test_what_the_address_leaves_open_is_the_newest_runs_longest_launch(runs):
+    run = runs.shown()[0].id
+    assert settle(KernelView(), runs) == KernelView(run=run, launch=0)
+    assert settle(KernelView(stage="2d"), runs) == KernelView(run=run, launch=1)
+    assert settle(KernelView(run="gone"), runs) == KernelView(run="gone")
+
+
+def test_another_run_shows_the_same_stage_and_another_launch_drops_the_line(runs):
+    view = KernelView(run=runs.shown()[0].id, launch=0, line="k.cu:1")
+    moved = move(view, {ids.KERNEL_RUN}, {"stage": "2d"}, runs)
+    assert (moved.launch, moved.line) == (1, None)
+    assert move(view, {ids.KERNEL_LAUNCH}, None, runs).line is None
+    assert move(view, {ids.SPOTS_SORT}, None, runs) is view
+
+
+def test_a_run_that_is_not_listed_leads_nowhere(runs):
+    for key in ("../../etc", "", "run.json", "/etc/passwd"):
+        with pytest.raises(InputError):
+            runs.run(key)
+    assert runs.find("../..", 0) is None
+    with pytest.raises(InputError, match="no launch 9"):
+        runs.inspection(runs.shown()[0].id, 9)
+
+
+def test_a_new_run_is_listed_and_a_launch_is_taken_apart_once(runs, tmp_path):
+    run = runs.shown()[0].id
+    assert runs.inspection(run, 1) is runs.inspection(run, 1)
+    newer = "20261201T011207-ladder-4f2c9ab-91c9"
+    Store(tmp_path).write(golden_run(["naive"], run_id=newer, created="2026-12-01T01:12:07+00:00"))
+    assert [meta.id for meta in runs.shown()] == [newer, run]
+
+
+def test_only_so_many_results_are_kept():
+    recent, made = Recent(2), []
+    for key in ("a", "b", "a", "c", "b"):
+        recent.get(key, lambda key=key: made.append(key) or key)
+    assert made == ["a", "b", "c", "b"]
+
+
+def test_choices_name_runs_and_launches_as_text(runs):
+    metas = runs.shown()
+    assert run_options(metas, metas[0].id)[0]["label"] == "ladder · 1024³ · 2026-11-30 01:12"
+    assert run_options(metas, "opened-x")[0]["label"] == "opened file, not stored"
+    labels = [one["label"].replace("\u2009", " ") for one in launch_options(runs.launches(metas[0].id))]
+    assert labels[0] == "0  naive  4.42 ms"
+
+
+SPOTS = HotSpots(
+    0,
+    (
+        Spot("k.cu", 10, instructions=2, samples=30.0, stalls={"selected": 10.0, "barrier": 20.0}),
+        Spot("k.cu", 20, samples=70.0, stalls={"wait": 70.0}, shared_wavefronts=32.0, shared_wavefronts_ideal=1.0),
+    ),
+    (
+        Spot("k.cu", 10, offset=0, sass="BAR.SYNC", samples=30.0, stalls={"barrier": 30.0}),
+        Spot("k.cu", 20, offset=16, sass="STS [R1], R2", samples=70.0, stalls={"wait": 70.0}),
+    ),
+    100.0,
+    excess_wavefronts=31.0,
+)
+
+
+def column(table, title):
+    at = [one["title"] for one in table["columns"]].index(title)
+    return [row["cells"][at] for row in table["rows"]]
+
+
+def test_hot_spots_hold_samples_by_reason_and_ratios_to_the_ideal():
+    (table,) = spot_tables(SPOTS, KernelView(), LIGHT)
+    assert [row["key"] for row in table["rows"]] == ["k.cu:20", "k.cu:10"]
+    assert [cell["value"] for cell in column(table, "samples")] == [0.7, 0.3]
+    widths = [[part[0] for part in cell["bar"]] for cell in column(table, "where warps wait, by reason")]
+    assert widths == [[100.0], [pytest.approx(14.29, abs=0.01), pytest.approx(28.57, abs=0.01)]]
+    assert column(table, "÷ ideal")[0] == {"text": "32.0×", "value": 32.0, "over": True}
+    (in_order,) = spot_tables(SPOTS, KernelView(sort="source"), LIGHT)
+    assert [row["key"] for row in in_order["rows"]] == ["k.cu:10", "k.cu:20"]
+
+
+def test_a_chosen_line_marks_its_instructions_and_the_other_way_round():
+    lines, code = spot_tables(SPOTS, KernelView(code="both", line="k.cu:20"), LIGHT)
+    assert [row["key"] for row in lines["rows"] if row["chosen"]] == ["k.cu:20"]
+    assert [row["key"] for row in code["rows"] if row["chosen"]] == ["+0010"]
+    instruction = find_spot(SPOTS, "+0000")
+    assert is_of(SPOTS.lines[0], instruction)
+    assert not is_of(SPOTS.lines[1], instruction)
+    assert find_spot(SPOTS, "k.cu:99") is None
+    assert spot_key(instruction) == "+0000"
+
+
+def test_code_without_lines_shows_instructions_whatever_was_asked_for():
+    bare = HotSpots(0, (Spot(None, None, samples=1.0),), (Spot(None, None, offset=0, sass="EXIT", samples=1.0),), 1.0)
+    (table,) = spot_tables(bare, KernelView(code="source"), LIGHT)
+    assert table["columns"][0]["title"] == "offset"
+
+
+METRICS = tuple(
+    MetricValue(name, 1.0, None, "", meaning(name))
+    for name in ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "dram__bytes_read.sum", "launch__block_size")
+)
+
+
+def test_metrics_are_found_by_name_and_by_meaning():
+    names = lambda words: [one.name.partition("__")[0] for one in kernel_cards.matching(METRICS, words)]  # noqa: E731  # short
+    assert names("SECTORS global") == ["l1tex"]
+    assert names("device memory") == ["dram"]
+    assert names("   ") == []
+    assert names("nothing") == []
+
+
+def test_what_was_not_collected_says_how_to_get_it():
+    run = golden_run(["2d"])
+    found = inspect(type(run)(**{**run.__dict__, "metrics": run.metrics.iloc[:0]}), 0)
+    for draw, section in ((draw_units, "SpeedOfLight"), (draw_chart, "MemoryWorkloadAnalysis_Tables"),
+                          (draw_stalls, "WarpStateStats")):  # fmt: skip
+        drawn = draw(found, KernelView(), Screen(1440))
+        assert drawn.figure is None
+        assert f"ncu-lab profile --stage 2d --section {section}" in str(drawn.missing)
+
+
+def test_a_narrow_page_has_the_table_instead_of_the_chart():
+    found = inspect(golden_run(["2d"]), 0)
+    drawn = draw_chart(found, KernelView(), Screen(390))
+    assert drawn.figure is None
+    assert drawn.folded
+    assert len(drawn.table[1]) >= 13
