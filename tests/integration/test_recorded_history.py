@@ -1,0 +1,326 @@
+"""What diff, history and bisect say of the demonstration history, recorded on an H200 commit by commit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import history_repo
+import pytest
+from lab_command import Done, ncu_lab
+
+from ncu_lab.metrics.names import SHARED_WAVEFRONTS
+from ncu_lab.model import Attribution
+from ncu_lab.model.comparison import Comparison
+from ncu_lab.store import Store
+from ncu_lab.workflows.comparing import compare
+
+pytestmark = pytest.mark.git
+
+RECORDED = Path(__file__).parents[1] / "data" / "history"
+STORE = RECORDED / "commits"
+NEIGHBOURS = ["conflict", "padded", "merge", "tile", "fixed", "renamed", "unpadded", "comment"]
+"""Commits of the main line that build, in order."""
+STEPS = {"padded": "faster", "tile": "slower", "unpadded": "slower"}
+WARP_STEPS = 128 * 128 * 8 * 128
+"""Warps of all blocks of 16 x 16 at 2048, times steps of 16 along k."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    folder = tmp_path_factory.mktemp("gram")
+    commits = history_repo.make(folder)
+    (folder / ".git" / "info" / "exclude").write_text("tmp/\n")
+    return folder, commits
+
+
+@pytest.fixture
+def repository(made: tuple[Path, dict[str, str]]) -> Path:
+    return made[0]
+
+
+@pytest.fixture
+def commits(made: tuple[Path, dict[str, str]]) -> dict[str, str]:
+    return made[1]
+
+
+def run(folder: Path, *arguments: str, columns: int = 100) -> Done:
+    return ncu_lab(folder, *arguments, NCU_LAB_STORE=str(STORE), COLUMNS=str(columns))
+
+
+def told(folder: Path, *arguments: str) -> dict[str, Any]:
+    done = run(folder, *arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def run_of(commit: str, stage: str = "gram") -> str:
+    metas = Store(STORE).metas()[0]
+    return next(
+        one.id for one in metas if one.git.commit == commit and stage in one.stages and one.status == "complete"
+    )
+
+
+def between(commits: Mapping[str, str], a: str, b: str, stage: str = "gram") -> Comparison:
+    return compare(f"run:{run_of(commits[a], stage)}", f"run:{run_of(commits[b], stage)}", STORE, stages=(stage,))
+
+
+def test_the_runs_are_of_these_very_commits(commits: dict[str, str]) -> None:
+    metas = Store(STORE).metas()[0]
+    assert {one.git.commit for one in metas} == {commits[name] for name in history_repo.main_line() if name != "begin"}
+    assert not any(one.git.dirty for one in metas)
+
+
+@pytest.mark.parametrize(("a", "b"), list(pairwise(NEIGHBOURS)))
+def test_every_verdict(commits: dict[str, str], a: str, b: str) -> None:
+    (gram,) = between(commits, a, b).pairs
+    assert gram.duration is not None
+    assert gram.duration.verdict == STEPS.get(b, "same")
+    # The name of a kernel is part of its code's text.
+    assert gram.same_code == (b in ("merge", "fixed", "comment"))
+    if b not in STEPS:
+        assert {one.verdict for one in gram.metrics if one.kind == "exact"} == {"same"}
+        assert {one.verdict for one in gram.metrics} <= {"same", "inconclusive"}
+    (product,) = between(commits, a, b, "product").pairs
+    assert product.duration is not None
+    assert (product.duration.verdict, product.same_code) == ("same", True)
+
+
+def test_the_rename_is_seen_and_does_no_harm(commits: dict[str, str]) -> None:
+    (pair,) = between(commits, "fixed", "renamed").pairs
+    assert (pair.status, pair.matched_by, pair.confidence) == ("renamed", "stage", 0.95)
+    assert [one.function for one in (*pair.launches_a, *pair.launches_b)] == ["gram", "times_transpose"]
+    for a, b in (("padded", "merge"), ("renamed", "unpadded")):
+        (pair,) = between(commits, a, b).pairs
+        assert (pair.status, pair.confidence) == ("matched", 1.0)
+
+
+def test_why_unpadded_is_slower(commits: dict[str, str]) -> None:
+    (pair,) = between(commits, "renamed", "unpadded").pairs
+    assert isinstance(pair.attribution, Attribution)
+    parts = {part.factor: part.ns for part in pair.attribution.parts}
+    change = pair.attribution.b_ns - pair.attribution.a_ns
+    assert sum(parts.values()) + pair.attribution.residual_ns == pytest.approx(change)
+    assert max(parts, key=lambda factor: parts[factor]) == "stall:mio_throttle"
+    assert parts["stall:mio_throttle"] > 0.75 * change
+    assert abs(pair.attribution.residual_ns) < 0.005 * change
+    assert parts["instructions"] == pytest.approx(0.0, abs=0.001 * change)
+    ideal, conflicts = pair.metric("shared_store_wavefronts_over_ideal"), pair.metric("shared_store_bank_conflicts")
+    assert ideal is not None
+    assert (ideal.a, ideal.b, ideal.verdict) == (1.5, 4.5, "worse")
+    assert conflicts is not None
+    assert conflicts.verdict == "worse"
+    memory = pair.metric("shared_memory_per_block")
+    assert memory is not None
+    assert memory.delta == -64.0
+
+
+def test_wavefronts_are_those_that_the_instructions_predict(commits: dict[str, str]) -> None:
+    counted = []
+    for name in ("renamed", "unpadded"):
+        found = Store(STORE).read(run_of(commits[name]))
+        launch = found.launches.set_index("stage").loc["gram", "launch"]
+        own = found.metrics[found.metrics["launch"] == launch].set_index("metric")["value"]
+        counted.append(own["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"])
+        by_instruction = found.instances[
+            (found.instances["launch"] == launch) & (found.instances["metric"] == SHARED_WAVEFRONTS)
+        ]["value"].sum()
+        assert by_instruction == {"renamed": 27, "unpadded": 33}[name] * WARP_STEPS
+    assert counted[1] / counted[0] == pytest.approx(33 / 27, rel=0.005)
+
+
+def test_history_changes_where_the_kernel_did_and_nowhere_else(repository: Path, commits: dict[str, str]) -> None:
+    document = told(repository, "history", "--stage", "gram", "--stage", "product")
+    assert (document["schema"], document["key"], document["unit"], document["order"]) == (1, "time_ns", "ns", "commits")
+    gram = [one for one in document["points"] if one["stage"] == "gram"]
+    assert [one["commit"] for one in gram] == [commits[name] for name in NEIGHBOURS]
+    assert all(one["low"] <= one["value"] <= one["high"] and one["n"] == 10 for one in gram)
+    assert sum(one["stage"] == "product" for one in document["points"]) == 9
+    assert [(one["commit"], one["verdict"]) for one in document["changes"]] == [
+        (commits[name], verdict) for name, verdict in STEPS.items()
+    ]
+    assert {one["stage"] for one in document["changes"]} == {"gram"}
+    assert (document["breaks"], document["not_profiled"], document["warnings"]) == ([], [], [])
+    (gap,) = document["gaps"]
+    assert (gap["commit"], gap["status"], gap["stage"]) == (commits["broken"], "build_failed", "gram")
+    assert gap["error"] == 'stage gram does not compile: kernels/gram.cu:6: expected a ";"'
+
+
+def test_a_change_has_the_p_that_diff_prints(repository: Path) -> None:
+    for change in told(repository, "history", "--stage", "gram")["changes"]:
+        (pair,) = told(repository, "diff", f"run:{change['run_a']}", f"run:{change['run_b']}", "--stage", "gram")[
+            "pairs"
+        ]
+        same = ("p", "low_pct", "high_pct", "verdict")
+        assert {key: change[key] for key in same} == {key: pair["duration"][key] for key in same}
+
+
+@pytest.mark.parametrize(
+    ("key", "steps"),
+    [
+        ("duration_ns", ["padded", "tile", "unpadded"]),
+        ("shared_store_bank_conflicts", ["padded", "tile", "unpadded"]),
+        ("shared_store_wavefronts_over_ideal", ["padded", "tile", "unpadded"]),
+        ("shared_bytes", ["padded", "tile", "unpadded"]),
+        ("instructions_issued", ["tile"]),
+        ("registers_per_thread", []),
+    ],
+)
+def test_counters_change_where_they_must(repository: Path, commits: dict[str, str], key: str, steps: list[str]) -> None:
+    document = told(repository, "history", "--metric", key)
+    assert [(one["stage"], one["commit"]) for one in document["changes"]] == [("gram", commits[name]) for name in steps]
+
+
+@pytest.mark.parametrize("key", ["time_ns", "shared_store_bank_conflicts", "shared_bytes"])
+def test_bisect_finds_unpadded(repository: Path, commits: dict[str, str], key: str) -> None:
+    arguments = ("--stage", "gram", "--metric", key, "--stored-only")
+    document = told(repository, "bisect", "--good", commits["padded"], "--bad", "main", *arguments)
+    assert document["commit"] == commits["unpadded"]
+    assert document["before"]["commit"] == commits["renamed"]
+    assert document["change"]["verdict"] in ("slower", "worse")
+    assert 0.5 < document["share_of_whole"] < 0.8
+    assert len(document["probes"]) <= 3
+
+
+def test_bisect_as_a_user_sees_it(repository: Path, commits: dict[str, str]) -> None:
+    done = run(repository, "bisect", "--good", commits["padded"], "--stage", "gram", "--stored-only", columns=80)
+    lines = done.stdout.splitlines()
+    assert lines[0] == 'fb5c188 "Save 64 bytes of shared memory a block" moved time of gram'
+    assert re.fullmatch(r"▲ \+18\.5 % ± 0\.\d   2\.17 ms → 2\.57 ms   p = 1e-5", lines[1])
+    assert " ".join(lines[2:4]).startswith(
+        "That is 58 % of the change, ▲ +34.3 % ± 0.3 from 8bb91d8 to b053a09: ncu-lab"
+    )
+    assert lines[-1] == "Next: ncu-lab diff d65bf95 fb5c188 --stage gram"
+    assert max(map(len, lines)) <= 80
+    diff = run(repository, *lines[-1].split()[2:])
+    assert diff.returncode == 0
+    assert "▲ 1.18× slower   2.17 → 2.57 ms" in diff.stdout
+
+
+def test_bisect_skips_what_does_not_build(repository: Path, commits: dict[str, str], tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    for one in STORE.iterdir():
+        if one.name != run_of(commits["tile"]):
+            (store / one.name).symlink_to(one)
+    search = ("bisect", "--good", commits["merge"], "--bad", commits["fixed"], "--stage", "gram", "--stored-only")
+    needed = run(repository, *search, "--store", str(store))
+    assert needed.returncode == 3
+    assert 'cffc76a "Tiles of 16 x 16" is needed' in needed.stderr
+    assert f"ncu-lab profile --rev cffc76a --stage gram --size 2048 --store {store}" in needed.stderr
+    (store / "made").symlink_to(STORE / run_of(commits["tile"]))
+    (store / "made").rename(store / run_of(commits["tile"]))
+    found = told(repository, *search, "--store", str(store))
+    assert found["commit"] == commits["tile"]
+    later = told(
+        repository, "bisect", "--good", commits["padded"], "--bad", commits["fixed"], "--stage", "gram", "--stored-only"
+    )
+    assert later["commit"] == commits["tile"]
+    assert "broken" not in later
+
+
+def test_it_is_a_command_of_git_bisect(made: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    whole, commits = made
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(whole), str(clone)], check=True)
+    codes = {}
+    for name in ("padded", "tile", "broken", "unpadded"):
+        subprocess.run(["git", "checkout", "-q", commits[name]], cwd=clone, check=True)
+        done = run(
+            clone,
+            "bisect",
+            "--step",
+            "--good",
+            commits["padded"],
+            "--bad",
+            "origin/main",
+            "--stage",
+            "gram",
+            "--stored-only",
+        )
+        codes[name] = done.returncode
+    assert codes == {"padded": 0, "tile": 0, "broken": 125, "unpadded": 1}
+    done = run(clone, "bisect", "--step", "--good", "nowhere", "--stage", "gram", "--stored-only")
+    assert done.returncode == 131
+    assert 'git knows no revision "nowhere"' in done.stderr
+
+
+def test_history_as_a_user_sees_it(repository: Path) -> None:
+    done = run(repository, "history", "--stage", "gram", columns=80)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "gram · 2048³ · NVIDIA H200 · time"
+    assert lines[1].split() == ["commit", "subject", "time", "from", "0", "change"]
+    assert [line[:7] for line in lines[2:11]] == [
+        "d600eba", "8bb91d8", "95a54b1", "cffc76a", "8ab08b8", "8688f56", "d65bf95", "fb5c188", "b053a09"
+    ]  # fmt: skip
+    assert lines[6].endswith("✗ build failed")
+    assert lines[9].endswith("▲ +18.5 % ± 0.2")
+    assert lines[-1] == "Next: ncu-lab diff d65bf95 fb5c188 --stage gram"
+    assert max(map(len, lines)) <= 80
+    markdown = run(repository, "history", "--stage", "gram", "--format", "markdown").stdout
+    assert (
+        '- ▲ +18.5 % ± 0.2 at fb5c188 "Save 64 bytes of shared memory a block": 2.17 ms → 2.57 ms, p = 1e-5' in markdown
+    )
+    rows = list(csv.DictReader(io.StringIO(run(repository, "history", "--stage", "gram", "--format", "csv").stdout)))
+    assert [row["status"] for row in rows].count("build_failed") == 1
+    assert [row["verdict"] for row in rows if row["verdict"]] == ["faster", "slower", "slower"]
+    assert rows[4]["value"] == ""
+
+
+def test_without_git_runs_stand_in_time(tmp_path: Path) -> None:
+    document = told(tmp_path, "history", "--stage", "gram")
+    assert document["order"] == "time"
+    assert [one["verdict"] for one in document["changes"]] == ["faster", "slower", "slower"]
+    assert len(document["gaps"]) == 1
+    done = run(tmp_path, "history", "--rev", "main")
+    assert done.returncode == 3
+    assert "no git repository" in done.stderr
+    assert run(tmp_path, "bisect", "--good", "a", "--stage", "gram").returncode == 3
+
+
+def test_a_range_and_a_shallow_clone(made: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    whole, commits = made
+    part = told(whole, "history", "--stage", "gram", "--rev", f"{commits['renamed']}..main")
+    assert [one["commit"] for one in part["points"]] == [commits["unpadded"], commits["comment"]]
+    subprocess.run(["git", "clone", "-q", "--depth", "3", f"file://{whole}", str(tmp_path / "part")], check=True)
+    done = run(tmp_path / "part", "history", "--stage", "gram", "--format", "json")
+    document = json.loads(done.stdout)
+    assert [one["commit"] for one in document["changes"]] == [commits["unpadded"]]
+    assert "5 runs are of no commit on the line that ends in HEAD, and left out. This clone is shallow" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message", "hint"),
+    [
+        (["history", "--rev", "nowhere"], 3, 'git knows no revision "nowhere"', "git log"),
+        (["history", "--metric", "shared_store_bank_conflict"], 2, "there is no metric", "mean shared_store_bank_c"),
+        (["history", "--stage", "grem"], 3, "no run in", "ncu-lab profile --rev HEAD~5..HEAD --stage grem"),
+        (["history", "--rev", "begin"], 3, "has no run of a commit of begin", "ncu-lab profile --rev begin"),
+        (["bisect", "--good", "begin", "--stage", "gram", "--stored-only"], 3, 'b142d79 "Begin" is needed', "--rev b142"),
+        (["bisect", "--good", "main", "--bad", "begin", "--stage", "gram", "--stored-only"], 3, "is needed", ""),
+        (["bisect", "--good", "main", "--stage", "gram", "--stored-only"], 3, "does not differ", "ncu-lab diff"),
+        (["bisect", "--good", "main~2", "--metric", "times", "--stage", "gram"], 2, "there is no metric", "time_ns"),
+        (["bisect", "--good", "main~2", "--metric", "pct_of_reference", "--stage", "gram"], 2, "moves with", "time_ns"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(repository: Path, arguments: list[str], code: int, message: str, hint: str) -> None:
+    done = run(repository, *arguments)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert hint in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_empty_store_says_how_to_make_a_run(repository: Path, tmp_path: Path) -> None:
+    done = run(repository, "history", "--store", str(tmp_path))
+    assert done.returncode == 3
+    assert "Make some: ncu-lab profile --rev HEAD~5..HEAD --store" in done.stderr
