@@ -13,11 +13,11 @@ from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import MUTED, STRONG, Terminal, note_dropped
 
 _FACTORS = {
-    "instructions": "instr.",
+    "instructions": "inst.",
     "stalls": "stalls",
     "warps": "warps",
     "net": "net",
-    "imbalance": "imbal.",
+    "imbalance": "imb.",
     "clock": "clock",
     "residual": "resid.",
 }

@@ -28,7 +28,7 @@ from ncu_lab.resources import data_dir
 from ncu_lab.store.stored_run import read_directory
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden"
-LADDER = ("naive", "coalesced", "smem", "1d", "2d", "vectorized", "double-buffered", "warptiled")
+LADDER = ("naive", "coalesced", "smem", "1d", "2d", "vectorized", "double-buffered", "warptiled", "sgemm-hopper")
 DURATION = "gpu__time_duration.sum"
 
 
@@ -294,12 +294,18 @@ def recorded(tmp_path_factory):
         values = counters(run.metrics)
         for row in run.launches.to_dict("records"):
             where = f"example {run.meta.problem.m if run.meta.problem else 'foreign'}"
-            found[where, row["stage"] or row["function"]] = values[row["launch"]]
+            name = row["stage"] if row["role"] == "main" and row["stage"] else row["function"]
+            found[where, name] = values[row["launch"]]
     return found
 
 
 LIMITS = {"golden full": 0.03, "golden targeted": 0.03, "example 1024": 0.03, "example 4096": 0.01}
 """Error of the identity that is allowed, by where; the golden reports are of kernels of 18 to 560 µs."""
+
+BEYOND = {("example 4096", "cublas-fp16"): 0.011}
+"""Launches that miss their limit, with what they show; docs/attribution.md says why."""
+
+LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"
 
 
 def test_the_identity_holds_on_every_recorded_launch(recorded, capsys):
@@ -314,9 +320,22 @@ def test_the_identity_holds_on_every_recorded_launch(recorded, capsys):
     ]
     print("\n".join(lines))
     missed = [
-        line for line, (where, _, found) in zip(lines, table, strict=True) if abs(found.error) > LIMITS.get(where, 0.03)
+        line
+        for line, (where, launch, found) in zip(lines, table, strict=True)
+        if abs(found.error) > BEYOND.get((where, launch), LIMITS.get(where, 0.03))
     ]
     assert missed == []
+
+
+def test_the_error_is_all_in_the_stall_reasons(recorded):
+    """With the latency that one replay measured in place of their sum, the identity of the full form is exact."""
+    exact = {
+        key: replace(found, stalls={"all": values[LATENCY]})
+        for key, values in recorded.items()
+        if isinstance(found := read_factors(0, values), Factors) and found.form == "full"
+    }
+    assert len(exact) == 12 + 22 + 22 + 3
+    assert {key: found.error for key, found in exact.items() if abs(found.error) > 1e-4} == {}
 
 
 @pytest.mark.parametrize(("where", "most"), [("example 4096", 0.01), ("example 1024", 0.03)])

@@ -190,7 +190,7 @@ def recorded(name):
 
 @pytest.fixture(scope="module")
 def example():
-    return recorded("20261130T031421-ladder-50aa8cf-b366")
+    return recorded("20261130T080116-ladder-8677078-e723")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_the_ladder_at_4096(example, stage, kind, over, line):
 @pytest.mark.parametrize(
     ("space", "stage", "cured"), [("global", "naive", "coalesced"), ("shared", "smem-conflict", "smem-padded")]
 )
-@pytest.mark.parametrize("run", ["20261130T031421-ladder-50aa8cf-b366", "20261130T031317-ladder-50aa8cf-303a"])
+@pytest.mark.parametrize("run", ["20261130T080116-ladder-8677078-e723", "20261130T080012-ladder-8677078-e2a2"])
 def test_the_bound_holds_for_the_stages_that_cure_one_fault(space, stage, cured, run):
     stages = recorded(run)
     before, after = (stages[one][0].value("duration_ns") for one in (stage, cured))

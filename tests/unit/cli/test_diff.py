@@ -16,7 +16,7 @@ from ncu_lab.render.tables import Row
 from ncu_lab.resources import data_dir
 from ncu_lab.store import Store
 
-LADDER = ["naive", "coalesced", "smem", "1d", "2d", "vectorized", "double-buffered", "warptiled"]
+LADDER = ["naive", "coalesced", "smem", "1d", "2d", "vectorized", "double-buffered", "warptiled", "sgemm-hopper"]
 FACTORS = ("instructions", "stalls", "warps", "imbalance", "clock", "residual")
 
 
@@ -145,9 +145,9 @@ def test_one_name_is_wrong_usage_and_an_unreadable_file_is_unusable(tmp_path):
 def test_the_steps_of_the_ladder_add_up_to_the_whole():
     lines = run("ladder", "--steps", "--example").splitlines()
     assert max(map(len, lines)) <= 80
-    assert any(line.split()[:4] == ["1d", "▼", "1.89×", "−0.95"] for line in lines)
-    assert any(line.startswith("naive → warptiled  ▼ 89.7×") for line in lines)
-    assert lines[-1] == "Next: ncu-lab diff double-buffered warptiled --example"
+    assert any(line.split()[:4] == ["1d", "▼", "1.90×", "−0.95"] for line in lines)
+    assert any(line.split()[:5] == ["naive", "→", "sgemm-hopper", "▼", "115×"] for line in lines)
+    assert lines[-1] == "Next: ncu-lab diff warptiled sgemm-hopper --example"
     document = json.loads(run("ladder", "--example", "--format", "json"))
     stages = {row["stage"]: row for row in document["stages"]}
     assert document["chain"]["stages"] == LADDER
@@ -163,10 +163,10 @@ def test_the_steps_of_the_ladder_add_up_to_the_whole():
 
 def test_steps_in_other_formats():
     rows = read_csv(run("ladder", "--steps", "--example", "--format", "csv"))
-    assert [row["stage"] for row in rows][-1] == "naive → warptiled"
+    assert [row["stage"] for row in rows][-1] == "naive → sgemm-hopper"
     first = rows[0]
     assert sum(float(first[f"log2_{factor}"]) for factor in FACTORS) == pytest.approx(-math.log2(float(first["step"])))
     page = run("ladder", "--steps", "--example", "--format", "markdown")
-    assert "| coalesced | ▼ 12.8× | 0.00 | −3.67 |" in page
+    assert "| coalesced | ▼ 13.0× | 0.00 | −3.69 |" in page
     with pytest.raises(UsageError):
         run("ladder", "--steps", "--expectations", "--example")

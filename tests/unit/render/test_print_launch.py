@@ -44,7 +44,7 @@ def test_one_stage_in_full():
                                                                 "cublas-fp32": [60e3]}))  # fmt: skip
     assert printed(seen, of_stage(seen, "2d")) == [
         "2d · 1024³ FP32 · NVIDIA H200 · ncu 2025.3.1 · clocks not locked",
-        "  timed             192 µs ± 1 (n = 4)   11.2 TFLOP/s   31 % of cublas-fp32",
+        "  timed             192 µs ± 1 (n = 4)  11.2 TFLOP/s  31 % of cublas-fp32",
         "  duration          198 µs       SM 19 %   memory 25 %   DRAM 1.3 %",
         "  waits             long scoreboard 31 %   dispatch 14 %   not selected 13 %",
         "  occupancy         12.5 % of 12.5 % possible",
