@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ncu_lab.analyze.stake import DIRECT_WAITS
+from ncu_lab.analyze.stake import ATOMICS, DIRECT_WAITS
 from ncu_lab.metrics import OVER_IDEAL, Space
 from ncu_lab.model import Access, Advice, Culprit, Evidence, LaunchAccess, LaunchSummary, NextBlock, Stage, Verdict
 from ncu_lab.model.explanation import Technique
@@ -33,6 +33,8 @@ SCALAR_SECTORS = 4.0
 
 MMA_SYNC_PCT = 60.0
 """Percent of the tensor pipe's peak from which mma.sync is near what it reaches on Hopper (62 to 65 %)."""
+
+DRAM = "dram_throughput_pct"
 
 Kind = Literal["fp32", "tensor"]
 
@@ -70,6 +72,12 @@ class Case:
     def accesses(self, space: Space, *kinds: str) -> list[Access]:
         """Return the accesses of some kinds that the launch makes."""
         return [one for one in self.access.of(space) if one.kind in kinds and one.requests]
+
+    @property
+    def busiest(self) -> str | None:
+        """Catalogue key of the unit that bounds the launch by being busy; None where none does."""
+        busy = self.evidence("busy")
+        return busy.key if busy else None
 
     @property
     def kind(self) -> Kind | None:
@@ -127,9 +135,19 @@ def _fragments(case: Case) -> Advice | None:
     return Advice("tiles for fragments", "tensor_pipe_pct", case.value("tensor_pipe_pct"))
 
 
+def _fewer_atomics(case: Case) -> Advice | None:
+    """Lanes whose atomics meet on the same addresses, with a tenth of the time at stake."""
+    found = case.wasteful("global")
+    if found is None or found[1].kind not in ATOMICS:
+        return None
+    share, access, culprit = found
+    return Advice("fewer atomics", "over_ideal", access.over_ideal or 0.0, at_most=share, culprit=culprit)
+
+
 def _coalescing(case: Case) -> Advice | None:
     """Sectors over their ideal, with a tenth of the time at stake."""
-    if not (found := case.wasteful("global")):
+    found = case.wasteful("global")
+    if found is None or found[1].kind in ATOMICS:
         return None
     share, access, culprit = found
     return Advice("coalescing", "over_ideal", access.over_ideal or 0.0, at_most=share, culprit=culprit)
@@ -176,18 +194,30 @@ def _wavefronts(case: Case, technique: Technique, least: float) -> Advice | None
 
 
 def _wide(case: Case) -> Advice | None:
-    """A tile copied 4 bytes a lane, by a kernel whose warps wait for it."""
+    """A tile copied 4 bytes a lane, by a kernel whose warps wait for it, and not for a DRAM that is full."""
     waited = case.waits(*DIRECT_WAITS["global"])
     ideal = case.value("global_load_sectors_ideal")
-    if case.kind != "fp32" or not case.staged or not 0 < ideal <= SCALAR_SECTORS or waited < LEAST_STAKE:
+    if (
+        case.busiest == DRAM
+        or case.kind != "fp32"
+        or not case.staged
+        or not 0 < ideal <= SCALAR_SECTORS
+        or waited < LEAST_STAKE
+    ):
         return None
     return Advice("wide accesses", "stall_share", waited)
 
 
 def _overlap(case: Case) -> Advice | None:
-    """Warps that wait for a tile on its way through registers."""
+    """Warps that wait for a tile on its way through registers, and not for a DRAM that is full."""
     waited = case.waits("long_scoreboard")
-    if not case.kind or not case.staged or waited < LEAST_STAKE or case.accesses("global", "cp.async", "tma"):
+    if (
+        case.busiest == DRAM
+        or not case.kind
+        or not case.staged
+        or waited < LEAST_STAKE
+        or case.accesses("global", "cp.async", "tma")
+    ):
         return None
     return Advice("overlapped copies", "stall_share", waited)
 
@@ -228,7 +258,7 @@ def _fma_alone(case: Case) -> Advice | None:
 def _fewer_bytes(case: Case) -> Advice | None:
     """DRAM at its peak."""
     busy = case.evidence("busy") if case.verdict.bound == "memory" else None
-    if busy is None or busy.key != "dram_throughput_pct":
+    if busy is None or busy.key != DRAM:
         return None
     return Advice("fewer bytes", busy.key, busy.value or 0.0)
 
@@ -254,6 +284,7 @@ RULES: tuple[tuple[Callable[[Case], Advice | None], tuple[str, ...]], ...] = (
     (_more_work, ()),
     (_whole_waves, ("sgemm-hopper", "wgmma", "wgmma-fp16")),
     (_fragments, ("wmma-tiled",)),
+    (_fewer_atomics, ()),
     (_coalescing, ("coalesced",)),
     (_padding, ("smem-padded",)),
     (_tiles, ("smem",)),

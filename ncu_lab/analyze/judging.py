@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ncu_lab.analyze.instructions import instruction_table
 from ncu_lab.analyze.opcodes import access_bytes, access_kinds, full_opcode, opcode, opcodes_of
-from ncu_lab.analyze.stake import stake
+from ncu_lab.analyze.stake import ATOMICS, stake
 from ncu_lab.metrics import ACCESS_SECTIONS, Lookup, Space
 from ncu_lab.metrics.accesses import HARDWARE, OPCODE_EXECUTIONS, TMA_REQUESTS, total
 from ncu_lab.metrics.names import (
@@ -90,10 +90,13 @@ def judge_accesses(
         found = [*_by_sectors(lookup, tallies, widths), *_tma(lookup, tallies), *_by_wavefronts(lookup, tallies)]
         used = _with_shares(access for access in found if access.requests or access.amount)
         stakes = {
-            space: stake(space, _excess(space, used), _excess_tags(used, tallies), summary, lookup)
+            space: stake(
+                space, _excess(space, used), _excess_tags(used, tallies), summary, lookup,
+                atomics=any(access.space == space and access.kind in ATOMICS and access.excess for access in used),
+            )
             for space in ("global", "shared")
             if any(access.space == space and access.kind != "tma" for access in used)
-        }
+        }  # fmt: skip
         result[summary.launch] = LaunchAccess(tuple(sorted(used, key=_rank)), stakes)  # type: ignore[arg-type]
     return result
 
@@ -176,7 +179,8 @@ def _judged(
 ) -> Access:
     counted = tally if tally is not None and tally.amount is not None else None
     ideal = _ideal(space, kind, requests, counted, widths)
-    if counted is not None and counted.needed is not None:
+    # The hardware sends a sector for each lane of an atomic, though all meet on one address: instructions tell of one.
+    if counted is not None and counted.needed is not None and kind not in ATOMICS:
         excess: float | None = counted.excess
     else:
         excess = None if ideal is None else max(0.0, amount - ideal)

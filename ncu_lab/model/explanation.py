@@ -23,6 +23,7 @@ Technique = Literal[
     "whole waves",
     "more work a launch",
     "tiles for fragments",
+    "fewer atomics",
     "coalescing",
     "padding",
     "tiles",

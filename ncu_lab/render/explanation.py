@@ -143,13 +143,15 @@ def _room(room: Room | None) -> str:
 
 
 def _roof(point: RooflinePoint | None) -> str:
-    """Say how far the roof is, where the work and its bytes stay what they are."""
+    """Say how far the roof is, and what has to stay for that: fewer bytes lift a launch past the roof of a memory."""
     if point is None or not point.share_of_roof:
         return ""
     name = short_name(point.bound or point.level)
+    memory = point.bound in SHORT_NAMES
     if point.share_of_roof < NEAR_FULL:
-        return f"at most {numbers.ratio(1.0 / point.share_of_roof)} faster under the {name} roof"
-    less = "bytes through it" if point.bound in SHORT_NAMES else "operations"
+        unless = ", unless fewer bytes pass it" if memory else ""
+        return f"at most {numbers.ratio(1.0 / point.share_of_roof)} faster under the {name} roof{unless}"
+    less = "bytes through it" if memory else "operations"
     return f"the {name} roof is reached to {numbers.share(point.share_of_roof)}, so only fewer {less} can help"
 
 
@@ -256,6 +258,7 @@ _TECHNIQUES: Mapping[Technique, tuple[str, Callable[[Advice], str]]] = {
         "tiles in shared memory, so that a fragment serves several products",
         _percent("the tensor pipe"),
     ),
+    "fewer atomics": ("sums within a warp or a block before one atomic", _over_ideal("sectors")),
     "coalescing": ("neighbouring lanes on neighbouring addresses", _over_ideal("sectors")),
     "padding": ("rows of the tile padded or swizzled", _over_ideal("wavefronts")),
     "tiles": ("tiles in shared memory, fetched once a block and not once a thread", _percent("L1")),

@@ -60,6 +60,10 @@ TENSOR = {"tensor_flop": 1e12, "tensor_pipe_pct": 40.0}
             made("shared", access=[excessive("shared", "st", 16.5)], stakes=at_stake("shared", 0.35)),
             "padding", 16.5, "smem-padded",
         ),
+        (
+            made("latency", access=[excessive("global", "red", 32.0)], stakes=at_stake("global", 0.9)),
+            "fewer atomics", 32.0, None,
+        ),
         (made("memory", [busy("l1_throughput_pct", 77.0)], **FP32), "tiles", 77.0, "smem"),
         (made("shared", shared_load_wavefronts_per_fma=1.5, **FP32), "a column a thread", 1.5, "1d"),
         (made("shared", shared_load_wavefronts_per_fma=0.625, **FP32), "a tile a thread", 0.625, "2d"),
@@ -100,6 +104,16 @@ def test_tensor_cores_are_led_from_global_memory_to_tiles_to_mma_sync_to_warpgro
     assert advise(replace(tiled, capability=80), REGISTRY["mma-sync"], REGISTRY) is None
     groups = Access("shared", "wgmma", "HGMMA", "instructions", 10.0, 10.0, 10.0)
     assert advise(replace(tiled, access=LaunchAccess((groups,))), REGISTRY["wgmma"], REGISTRY) is None
+
+
+@pytest.mark.parametrize("ideal", [4.0, 16.0])
+def test_a_full_dram_is_not_helped_by_other_ways_to_fetch_the_same_bytes(ideal):
+    waits = {"long_scoreboard": 9.0, "selected": 1.0}
+    full = made("memory", [busy("dram_throughput_pct", 92.0)], [TILE], stalls=waits, global_load_sectors_ideal=ideal,
+                **FP32)  # fmt: skip
+    assert advise(full, None, REGISTRY).technique == "fewer bytes"
+    other = replace(full, verdict=Verdict("memory", (busy("l2_throughput_pct", 92.0),)))
+    assert advise(other, None, REGISTRY).technique in ("wide accesses", "overlapped copies")
 
 
 def test_what_is_hardly_at_stake_is_no_advice():

@@ -75,6 +75,14 @@ def test_the_smaller_bound_counts_and_direct_waits_stand_beside():
     assert stake("shared", 1e6, None, launch(), SMS.get).upper_bound_ns == pytest.approx(600.0)
 
 
+def test_atomics_pass_one_after_the_other_so_only_waits_bound_them():
+    served = stake("global", 80, None, launch(), (SMS | PEAKS).get)
+    assert served.upper_bound_ns == pytest.approx(served.served_ns)  # a few ns
+    found = stake("global", 80, None, launch(), (SMS | PEAKS).get, atomics=True)
+    assert (found.served_ns, found.missing) == (None, ())
+    assert found.upper_bound_ns == pytest.approx(600.0)
+
+
 def test_never_more_than_the_launch_lasted():
     assert stake("shared", 1e9, None, launch(stalls={}), SMS.get).upper_bound_ns == 1000.0
 

@@ -62,8 +62,8 @@ def test_a_launch_of_which_all_is_known_gets_five_sentences_in_their_order():
         "Against theory: 0 of 1 expectations met; missed: step 2× ± 25 % (1.20×).",
         "Since 1d, 2.00 → 1.50 µs: −1.20 µs by instructions (−50 %), "
         "+0.70 µs by stalls ÷ warps (+50 %: barrier, lg throttle).",
-        "To gain: at most 2.00× faster under the L1 roof; 80 registers a thread (now 125) leave room for a 3rd block "
-        "an SM.",
+        "To gain: at most 2.00× faster under the L1 roof, unless fewer bytes pass it; 80 registers a thread (now 125) "
+        "leave room for a 3rd block an SM.",
         "Next: lanes that read neighbouring pieces of the tile, as warptiled does (1.67× the wavefronts needed, most "
         "at kernels/x.cu:64, at most 23 % of the time).",
     ]
@@ -140,10 +140,20 @@ def test_a_ladder_is_told_by_its_fastest_stage():
         "0 of 1 expectations met, 1 missed, the furthest by 2d: step 2× ± 25 % (1.20×).",
         "From smem to 2d 1.33× shorter: instructions ÷ 2.00, stalls ÷ warps × 1.50.",
         "2d has 80 % of the speed of cublas-fp32 (1.50 µs against 1.20 µs); to gain: at most 2.00× faster under the L1 "
-        "roof.",
+        "roof, unless fewer bytes pass it.",
     ]
     alone = replace(told, reference=None, reference_ns=None, share=None)
-    assert words(ladder_sentences(alone))[3] == "To gain: at most 2.00× faster under the L1 roof."
+    assert (
+        words(ladder_sentences(alone))[3]
+        == "To gain: at most 2.00× faster under the L1 roof, unless fewer bytes pass it."
+    )
+
+
+def test_fewer_bytes_do_not_lift_a_launch_past_the_peak_of_arithmetic():
+    peak = replace(ROOF, bound="fp32")
+    assert words(launch_sentences(Explanation(room=Room(peak)))) == [
+        "To gain: at most 2.00× faster under the FP32 roof."
+    ]
 
 
 def test_json_has_topic_text_and_stage():
