@@ -69,7 +69,7 @@ def caveats(result: GateResult) -> list[str]:
     told += [notice.message for notice in result.notices]
     told += [
         f"{side}, so not gated: {', '.join(kernels)}"
-        for side, kernels in (("new", result.added), ("removed", result.removed))
+        for side, kernels in (("new", result.added), ("gone", result.removed))
         if kernels
     ]
     return told

@@ -13,9 +13,9 @@ from ncu_lab.analyze.gate import gate
 from ncu_lab.collect.revisions import repository_of
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.gpu.registry import REGISTRY, load_stages
-from ncu_lab.model import Notice, RunMeta, Stage
+from ncu_lab.model import Notice, RunMeta, Stage, Status
 from ncu_lab.model.comparison import ComparedSide, Comparison
-from ncu_lab.model.gating import Change, GateResult, Place
+from ncu_lab.model.gating import Change, GateResult, Judged, Place
 from ncu_lab.model.policy import Policy
 from ncu_lab.resources import kernels_folder
 from ncu_lab.store import Store
@@ -24,9 +24,11 @@ from ncu_lab.workflows.comparing import compare
 from ncu_lab.workflows.indexing import list_runs
 from ncu_lab.workflows.measuring_noise import read_noise_table
 from ncu_lab.workflows.reading import find_run, revision_runs
-from ncu_lab.workflows.static_gating import KERNELS, kernel_place
+from ncu_lab.workflows.static_gating import KERNELS, kernel_place, place_of_error
 
 LAST = "@last"
+_FAILED: Mapping[Status, str] = {"build_failed": "build", "check_failed": "check"}
+"""States of runs that are the kernel's fault -> the key by which a gate tells of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,9 @@ def gate_runs(
     table, unread = read_noise_table(store)
     comparison = compare(a.text, b.text, store, where, stages=stages, force=force, noise=table)
     added, removed = one_sided(comparison)
+    failed = _failed_builds(comparison, store, removed, here)
     changes = [replace(one, place=place) for one, place in _placed(comparison_changes(comparison), here)]
-    if not changes:
+    if not changes and not failed:
         raise InputError(
             f"{b.text} and {a.text} have no kernel in common: there is nothing to gate",
             f"ncu-lab diff {a.text} {b.text}{where} shows what each has.",
@@ -76,9 +79,9 @@ def gate_runs(
     return GateResult(
         a=a.words or _words(comparison.a, comparison.b),
         b=b.words or _words(comparison.b, comparison.a),
-        judged=gate(changes, policy),
+        judged=(*failed, *gate(changes, policy)),
         added=added,
-        removed=removed,
+        removed=tuple(name for name in removed if name not in {one.change.kernel for one in failed}),
         policy=policy.file,
         forced=tuple(one.words for one in comparison.reasons) if force else (),
         notices=(*unread, *comparison.warnings, *_unmeasured(comparison, table.measured)),
@@ -170,6 +173,31 @@ def _words(side: ComparedSide, other: ComparedSide) -> str:
         return side.meta.id
     subject = f' "{git.subject}"' if git.subject else ""
     return f"{git.commit[:7]}{subject}{' (edited)' if git.dirty else ''}"
+
+
+def _failed_builds(
+    comparison: Comparison, store: Path, removed: Sequence[str], here: Path | None
+) -> tuple[Judged, ...]:
+    """Return a violation for each stage that B lacks because it did not compile, or gave wrong results, at B's commit.
+
+    A stage without a measurement must not pass for one that was removed.
+    """
+    b = comparison.b.meta
+    if b.git.commit is None or not removed:
+        return ()
+    folder, stages = _kernels(here)
+    judged: dict[str, Judged] = {}
+    for meta in list_runs(store)[0]:
+        if meta.status not in _FAILED or (meta.git.commit, meta.git.dirty) != (b.git.commit, b.git.dirty):
+            continue
+        for stage in (one for one in meta.stages if one in removed and one not in judged):
+            known = stages.get(stage)
+            place = None if known is None or known.is_reference else kernel_place(folder, known)
+            why = (meta.error or meta.status).splitlines()[0].removeprefix(f"stage {stage} ")
+            place = place_of_error(why.removeprefix("does not compile: ")) or place
+            change = Change(stage, stage, "", _FAILED[meta.status], "", "exact", None, None, place=place)
+            judged[stage] = Judged(change, "violation", None, why, fails=True)
+    return tuple(judged.values())
 
 
 def _placed(changes: Iterable[Change], here: Path | None) -> Iterator[tuple[Change, Place | None]]:

@@ -102,15 +102,17 @@ def noise_record(runs: Iterable[Run]) -> NoiseRecord:
     """
     kernels: dict[_Kernel, dict[str, list[list[float]]]] = {}
     first: Run | None = None
-    units: set[str | None] = set()
+    units: set[str] = set()
     count = 0
     for run in runs:
         first = first or run
         _refuse_other_build(first, run)
-        units.add(run.meta.device.uuid_hash if run.meta.device else None)
+        unit = (run.meta.device.uuid_hash if run.meta.device else None) or ""
+        units.add(unit)
         for kernel, values in _values_of(run).items():
             for key, own in values.items():
-                kernels.setdefault(kernel, {}).setdefault(key, []).append(own)
+                # Each GPU by itself: what differs between two is not what differs between processes.
+                kernels.setdefault((*kernel, unit), {}).setdefault(key, []).append(own)
         count += 1
     if first is None or first.meta.device is None:
         raise InputError("the runs do not tell their GPU", "Noise is kept for each model of GPU.")

@@ -184,7 +184,7 @@ def _judged(
     whole = Change(name, id, stage.entry, "build", "", "exact", None, None, place=kernel_place(b.folder, stage))
     if isinstance(after, InputError):
         why = after.message.removeprefix(f"stage {id} does not compile: ")
-        failed = replace(whole, place=_place_of_error(why) or whole.place)
+        failed = replace(whole, place=place_of_error(why) or whole.place)
         return [Judged(failed, "violation", None, f"does not compile: {why}", fails=True)]
     if before is None:
         return []
@@ -211,7 +211,7 @@ def kernel_place(folder: Path, stage: Stage) -> Place:
     return Place(f"{KERNELS}/{stage.file}", line)
 
 
-def _place_of_error(message: str) -> Place | None:
+def place_of_error(message: str) -> Place | None:
     """Return the place that a compiler's message begins with: ``kernels/gemm/04_2d.cu:12: …``."""
     found = _PLACE.match(message)
     return None if found is None else Place(found["file"], int(found["line"]))

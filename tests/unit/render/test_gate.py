@@ -55,7 +55,7 @@ def test_the_terminal_says_what_fails_first_and_the_verdict_last() -> None:
     assert lines == [
         "HEAD (91be004) against main (4f2c9ab) · default policy",
         "new, so not gated: wgmma",
-        "removed, so not gated: old",
+        "gone, so not gated: old",
         "✗ vectorized  duration_ns  +3.1 % ± 0.3 (limit +0.5 %)   p = 2e-4",
         "✗ vectorized  shared_store_bank_conflicts  2.46 M → 6.65 M (limit: no increase)",
         "? warptiled  duration_ns  +0.9 % ± 1.4: inconclusive, too few samples, or too",

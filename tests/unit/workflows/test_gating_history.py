@@ -9,16 +9,18 @@ from types import ModuleType
 
 import pytest
 
-from ncu_lab.model.gating import GateResult
-from ncu_lab.model.noise import NoiseTable
+from ncu_lab.model.gating import GateResult, Place
+from ncu_lab.model.noise import NoiseTable, Repeatability
 from ncu_lab.model.policy import Limit, Policy, Rule
+from ncu_lab.store import Store
 from ncu_lab.workflows.gating import Reference, gate_runs
+from ncu_lab.workflows.measuring_noise import noise_record
 
 TESTS = Path(__file__).parents[2]
 HISTORY = TESTS / "data" / "history"
 COMMITS = {
-    "conflict": "d600eba", "padded": "8bb91d8", "merge": "95a54b1", "tile": "cffc76a", "fixed": "8688f56",
-    "renamed": "d65bf95", "unpadded": "fb5c188", "comment": "b053a09",
+    "conflict": "d600eba", "padded": "8bb91d8", "merge": "95a54b1", "tile": "cffc76a", "broken": "8ab08b8",
+    "fixed": "8688f56",     "renamed": "d65bf95", "unpadded": "fb5c188", "comment": "b053a09",
 }  # fmt: skip
 """Name of an edit of ``history_repo`` -> its commit, the same wherever the repository is made."""
 
@@ -68,6 +70,17 @@ def test_another_tile_moves_what_it_should() -> None:
     assert {"duration_ns", "instructions_issued", "shared_store_bank_conflicts"} <= keys
 
 
+def test_a_commit_that_does_not_compile_fails_although_its_run_lacks_the_kernel() -> None:
+    result = gated("tile", "broken")
+    assert failing(result) == {("gram", "build")}
+    assert result.failing[0].why.startswith('does not compile: kernels/gram.cu:6: expected a ";"')
+    assert result.failing[0].change.place == Place("kernels/gram.cu", 6)
+    assert result.removed == ()
+    mended = gated("broken", "fixed")
+    assert mended.passed
+    assert mended.added == ("gram",)
+
+
 @pytest.fixture(scope="module")
 def false_alarms() -> ModuleType:
     path = TESTS / "benchmarks" / "false_alarms.py"
@@ -78,6 +91,18 @@ def false_alarms() -> ModuleType:
     sys.modules["false_alarms"] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+def test_noise_of_two_occasions_is_that_of_processes_not_of_two_gpus() -> None:
+    store = Store(HISTORY / "noise-1"), Store(HISTORY / "noise-2")
+    runs = [one.read(meta.id) for one in store for meta in one.metas()[0]]
+    record = noise_record(runs)
+    assert (record.processes, record.units, record.kernels) == (len(runs), 2, ("gram",))
+    alone = [noise_record([one.read(meta.id) for meta in one.metas()[0]]) for one in store]
+    most = max(one.quantities["time_ns"].processes for one in alone)
+    assert record.quantities["time_ns"].processes == pytest.approx(most)
+    assert 0.0001 < most < 0.001
+    assert record.quantities["registers_per_thread"] == Repeatability(0.0)
 
 
 def test_processes_of_one_build_raise_no_alarm_and_1_percent_is_seen(false_alarms: ModuleType) -> None:
