@@ -171,7 +171,7 @@ def failures_page() -> str:
             "error of ncu that is not, then what usually follows from one. Words in capitals stand for the log's.",
             "Origins: recorded/NAME is what ncu 2025.3.1 said on an H200 (`tests/data/ncu/NAME.txt`; `scenarios.toml`",
             "there names the command); NAME#N is an issue of a public project. What is not provoked by us rests on",
-            "others' words: `scenarios.toml` says why, or which step of `tests/gpu/record_failures.sh` is to try it.\n",
+            "others' words, and `scenarios.toml` says why.\n",
             *tables,
         ]
     )

@@ -111,7 +111,7 @@ _MACHINE = (
         "the program found no usable GPU or driver",
         "ncu-lab doctor says what this machine has.",
         EnvironmentLacksError,
-        "CUDA runtime error names; not provoked by us",
+        "recorded/no-gpu; CUDA runtime error names",
         in_output=True,
     ),
     Cause(
@@ -130,7 +130,7 @@ _MACHINE = (
         "the disk is full",
         "Free some room, or choose another temporary folder: TMPDIR=/elsewhere ncu-lab …",
         EnvironmentLacksError,
-        "the system's own words (ENOSPC); not provoked by us",
+        "recorded/program-disk-full; the system's own words (ENOSPC)",
         in_output=True,
     ),
 )
@@ -197,14 +197,14 @@ _REQUEST = (
 _PROGRAM = (
     Cause(
         "kernel_fault",
-        "A kernel of the program reads or writes where it may not.",
+        "A kernel that is not profiled reads or writes where it may not; of a profiled one see kernel_failed.",
         r"(?i)(?P<why>an illegal memory access|misaligned address|illegal instruction was|unspecified launch failure|"
         r"CUDA_ERROR_(?:ILLEGAL_ADDRESS|LAUNCH_FAILED|MISALIGNED_ADDRESS)|"
         r"cudaError(?:IllegalAddress|LaunchFailure|MisalignedAddress))",
         "a kernel of the program failed on the GPU: {why}",
         "The kernel is to blame, not the profiler: compute-sanitizer COMMAND shows where.",
         ProgramError,
-        "CUDA runtime error names; with ncu 2025.3.1 it is kernel_failed",
+        "recorded/kernel-fault; CUDA runtime error names",
         in_output=True,
     ),
     Cause(
@@ -233,16 +233,16 @@ _PROGRAM = (
         "ncu was ended by a signal from outside",
         "A batch system's limit of time or memory? Fewer launches (-k, --launches) or sections take less.",
         ProgramError,
-        "a public report (DeepBench under a time limit); recorded/hang, where it says no word",
+        "a public report (DeepBench under a time limit); recorded/hang, recorded/interrupted, where it says no word",
     ),
     Cause(
         "kernel_failed",
-        "A kernel reads or writes where it may not, or traps; ncu ends the program before it can say more.",
+        "A profiled kernel reads or writes where it may not, or traps; ncu ends the program before it can say more.",
         r"==ERROR== LaunchFailed(?:[^\"]*Failed to profile (?:kernel )?\"(?P<kernel>[^\"]*)\")?",
         "kernel {kernel} failed on the GPU",
         "It is to blame, not the profiler: compute-sanitizer COMMAND shows where.",
         ProgramError,
-        "recorded/illegal-address, recorded/trap",
+        "recorded/illegal-address, recorded/trap, recorded/muddled",
         is_consequence=True,
     ),
     Cause(

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Records what ncu says when it fails, on a GPU machine: the words in tests/data/ncu, or those it only quotes so far.
+# Records what ncu says when it fails, on a GPU machine: the words in tests/data/ncu that name a step of it.
 #
 #   record_failures.sh [OUT]      (OUT: a folder, by default $OUT)
 #
-# Needs nvcc and ncu. Works in a neutral folder, so that no path of the machine enters the words. Each step is the
-# name of a `step` in tests/data/ncu/scenarios.toml. OUT receives failures.tar.gz: of each step STEP.console (all of
+# Needs nvcc and ncu. Works in a neutral folder, so that no path of the machine enters the words. Each step that gave
+# words we use is a `step` in tests/data/ncu/scenarios.toml. OUT receives failures.tar.gz: of each STEP.console (all of
 # the console), STEP.log (ncu's log, where one was asked for), and exit-codes.txt with the exit code and the command.
 # Takes less than a minute of GPU time; a step that hangs is ended after 8 s.
 set -uo pipefail

@@ -59,6 +59,8 @@ def test_logs_without_a_failure_give_no_cause(name: str) -> None:
         ("out-of-memory", "out_of_memory"),
         ("disk-full", "report_not_saved"),
         ("program-disk-full", "disk_full"),
+        ("no-gpu", "no_driver"),
+        ("kernel-fault", "kernel_fault"),
         ("wrapper", "not_instrumented"),
         ("import-empty", "import_damaged"),
         ("export-page", "bad_option"),
@@ -166,6 +168,24 @@ def test_causes_are_found_where_messages_do_not_begin_a_line() -> None:
     assert failure.code == "ended_by_signal"
 
 
+def test_a_kernel_that_fails_amid_a_line_of_the_program_is_named() -> None:
+    log = parse_log(recorded("muddled"))
+    assert [(one.kernel, one.percent) for one in log.kernels] == [
+        ("scale(float *, int)", 100),
+        ("writes_astray(float *)", 100),
+    ]
+    assert log.warnings[0].startswith("Note: Running with unmodified GPU clocks")
+    failure = find_cause("", recorded("muddled"))
+    assert failure is not None
+    assert (failure.code, failure.error.message) == ("kernel_failed", "kernel writes_astray(float *) failed on the GPU")
+
+
+def test_a_fault_of_a_kernel_that_is_not_profiled_is_told_by_the_program() -> None:
+    failure = find_cause(recorded("kernel-fault"))
+    assert failure is not None
+    assert failure.error.message == "a kernel of the program failed on the GPU: an illegal memory access"
+
+
 def test_what_kernels_and_programs_are_called_is_no_cause() -> None:
     log = (
         "==PROF== Connected to process 7 (/home/me/LibraryNotLoaded)\n"
@@ -220,6 +240,7 @@ def test_the_kernel_that_failed_is_the_last_that_was_begun() -> None:
 @pytest.mark.parametrize(("exit_code", "code"), [(143, "ended_by_signal"), (-9, "ended_by_signal"), (-11, "unknown")])
 def test_a_signal_from_outside_is_told_though_ncu_says_no_word(exit_code: int, code: str) -> None:
     assert failure_of_run(exit_code, recorded("hang"), "").code == code
+    assert failure_of_run(exit_code, recorded("interrupted"), "").code == code
     assert failure_of_run(exit_code, recorded("app-exit3"), "").code == "program_failed"
 
 
