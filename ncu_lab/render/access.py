@@ -91,10 +91,11 @@ def _sectors(summary: LaunchSummary, found: LaunchAccess) -> list[list[Part]]:
         if reading.value is not None:
             ideal = summary.value(f"global_{_READ[words]}_sectors_ideal")
             items.append(_of_ideal(f"{words} {numbers.significant(reading.value)}", reading.value, ideal))
-    return _with_missing(items, readings) or [["none by plain loads or stores"]]
+    return _with_missing(items, _unsaid(readings, found.of("global"))) or [["none by plain loads or stores"]]
 
 
 _READ: Mapping[str, str] = {"loads": "load", "stores": "store"}
+_SHORT: Mapping[str, str] = {"loads": "ld", "stores": "st"}
 
 
 def _of_ideal(told: str, value: float, ideal: float | None) -> list[Part]:
@@ -110,7 +111,15 @@ def _conflicts(summary: LaunchSummary, found: LaunchAccess) -> list[list[Part]]:
     items: list[list[Part]] = [
         [f"{words} {numbers.ratio(ratio)} ", _sign(within_ideal(ratio, 1.0))] for words, ratio in told
     ]
-    return _with_missing(items, readings) or [["no shared memory"]]
+    return _with_missing(items, _unsaid(readings, found.of("shared"))) or [["no shared memory"]]
+
+
+def _unsaid(readings: Mapping[str, Reading], judged: Sequence[Access]) -> dict[str, Reading]:
+    """Leave out readings of what was judged from other counters; the instructions tell of all accesses there are."""
+    if any(one.counted_by == "instructions" and one.kind != "tma" for one in judged):
+        return {}
+    told = {one.kind for one in judged if one.per_request is not None}
+    return {words: reading for words, reading in readings.items() if _SHORT[words] not in told}
 
 
 def _kind(access: Access) -> str:

@@ -31,6 +31,7 @@ from ncu_lab.render.wording import (
 
 Part = str | tuple[str, str]
 
+INDENT = 2
 LABEL_WIDTH = 18
 WAITS_SHOWN = 3
 LEAST_SHARE = 0.05
@@ -130,9 +131,20 @@ def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, c
     for sentence in first:
         terminal.paragraph(sentence.words)
     for label, parts in launch_lines(view, summary):
-        terminal.line((f"  {label:<{LABEL_WIDTH}}", MUTED), *parts)
+        for place, piece in enumerate(_folded(parts, terminal.width - INDENT - LABEL_WIDTH)):
+            terminal.line((f"{'':<{INDENT}}{label if place == 0 else '':<{LABEL_WIDTH}}", MUTED), *piece)
     for sentence in others:
         terminal.paragraph(sentence.words)
+
+
+def _folded(parts: list[Part], room: int) -> list[list[Part]]:
+    """Put the last word of a line that is too long in a line of its own: the section of what was not collected."""
+    if sum(len(part if isinstance(part, str) else part[0]) for part in parts) <= room:
+        return [parts]
+    *others, last = parts
+    words, style = (last, "") if isinstance(last, str) else last
+    start, _, end = words.rpartition(" ")
+    return [[*others, (start, style)], [(end, style)]] if start else [parts]
 
 
 def told_around(view: RunView, summary: LaunchSummary) -> tuple[list[Sentence], list[Sentence]]:
@@ -178,7 +190,8 @@ def print_hints(view: RunView, shown: Sequence[LaunchSummary], terminal: Termina
     """Say which launch is shown, and what to type next."""
     others = [summary for summary in view.summaries if summary not in shown]
     choice = "--stage ID" if any(summary.stage for summary in others) else "--launch N"
-    words = [f"This is the longest launch; another: {choice}"] if others else []
+    timed = any(summary.value("duration_ns") is not None for summary in view.summaries)
+    words = [f"This is the {'longest' if timed else 'first'} launch; another: {choice}"] if others else []
     terminal.line()
     terminal.paragraph(" · ".join([*words, "everything: --raw", "JSON: --format json"]), MUTED)
 
@@ -235,6 +248,8 @@ def _occupancy(summary: LaunchSummary) -> list[Part]:
             f"{numbers.percent(possible.value, digits=3)} possible   ",
             (f"achieved {not_collected(achieved)}", MUTED),
         ]
+    if possible.value is None:
+        return [f"{numbers.percent(achieved.value, digits=3)}   ", (f"possible {not_collected(possible)}", MUTED)]
     text = f"{numbers.percent(achieved.value, digits=3)} of {numbers.percent(possible.value, digits=3)} possible"
     limits = summary.limited_by
     if possible.value == 100 or not limits:

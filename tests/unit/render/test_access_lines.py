@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from builders import summary
@@ -92,6 +93,16 @@ def test_what_was_not_judged_is_read_from_the_catalogue(found):
     assert [label for label, _ in told] == ["global sectors", "bank conflicts"]
     assert told[0][1][0] == "loads 5.65"
     assert access_document(found) == {"access": [], "at_stake": []}
+
+
+def test_what_the_instructions_tell_is_not_said_to_be_missing():
+    """daxpy_kernel of NVIDIA's manual_nvtx: source counters without the hardware's tables."""
+    bare = summary("2d", without=["global_load_sectors_per_request", "global_store_sectors_per_request"])
+    found = LaunchAccess((replace(LOADS, counted_by="instructions"),))
+    told = access_lines(bare, found)
+    assert [label for label, _ in told] == ["global sectors", "bank conflicts"]
+    assert len(told[0][1]) == 2  # loads and their sign, and no word of stores: there are none
+    assert "stores not collected" in str(access_lines(bare, LaunchAccess((LOADS,))))
 
 
 def test_json_has_every_line_and_bound():

@@ -29,9 +29,9 @@ def view(run):
     return RunView(run, tuple(launches), roofs, points, rows)
 
 
-def printed(seen, launch):
+def printed(seen, launch, width=80):
     stream = io.StringIO()
-    print_launch(seen, launch, Terminal(stream, 80))
+    print_launch(seen, launch, Terminal(stream, width))
     return stream.getvalue().splitlines()
 
 
@@ -84,12 +84,13 @@ def test_what_was_not_collected_names_its_section():
         "achieved_occupancy_pct", "theoretical_occupancy_pct", "warp_cycles_per_instruction",
     ))  # fmt: skip
     lines = printed(seen, bare)
-    assert lines[2:7] == [
+    assert lines[2:8] == [
         "  waits             not collected: --section WarpStateStats",
         "  occupancy         not collected: --section Occupancy",
         "  global sectors    not collected: --section MemoryWorkloadAnalysis_Tables",
         "  bank conflicts    not collected: --section MemoryWorkloadAnalysis_Tables",
-        "  roofline          not collected: --section SpeedOfLight_HierarchicalSingleRooflineChart",
+        "  roofline          not collected: --section",
+        "                    SpeedOfLight_HierarchicalSingleRooflineChart",
     ]
 
 
@@ -109,13 +110,19 @@ def test_what_was_not_collected_names_its_section():
             "  occupancy         12.5 % possible   achieved not collected: --section Occupancy",
         ),
         (
+            ["theoretical_occupancy_pct"],
+            "  occupancy         12.5 %   possible not collected: --section Occupancy",
+        ),
+        (
             ["sm_throughput_pct", "memory_throughput_pct", "dram_throughput_pct"],
             "  duration          198 µs       throughput not collected: --section SpeedOfLight",
         ),
     ],
 )
 def test_what_is_known_is_shown_beside_what_is_not(without, line):
-    assert line in printed(view(golden_run(["2d"])), summary("2d", without=without))
+    seen, launch = view(golden_run(["2d"])), summary("2d", without=without)
+    assert line in printed(seen, launch, width=120)
+    assert max(map(len, printed(seen, launch))) <= 80
 
 
 def test_sampled_stalls_are_said_to_be():
@@ -140,7 +147,8 @@ def test_sampled_stalls_are_said_to_be():
 )
 def test_what_a_kernel_does_not_do_is_said_in_words(stage, line):
     seen = view(golden_run([stage]))
-    assert line in printed(seen, seen.summaries[0])
+    assert line in printed(seen, seen.summaries[0], width=120)
+    assert max(map(len, printed(seen, seen.summaries[0]))) <= 80
 
 
 def test_foreign_launches_go_by_number_and_function():
