@@ -226,8 +226,10 @@ class Theory:
         return self.flop / self.minimum_bytes
 
     @property
-    def binding(self) -> Ceiling:
-        """The lowest of the ceilings that take part."""
+    def binding(self) -> Ceiling | None:
+        """The lowest of the ceilings that take part; None where the peak is not known: it may be lower than all."""
+        if self.compute_ns is None:
+            return None
         return min((one for one in self.ceilings if one.binds), key=lambda one: one.flop_per_s)
 
     @property

@@ -8,6 +8,7 @@ from typing import get_args
 
 from ncu_lab.model import BlockDemand, Ceiling, Datasheet, Dtype, Json, Occupancy, Theory
 from ncu_lab.render import numbers
+from ncu_lab.render.numbers import MISSING
 from ncu_lab.render.summary import LABEL_WIDTH
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import MUTED, STRONG, Terminal
@@ -43,7 +44,7 @@ def theory_lines(theory: Theory) -> list[Line]:
         ("global loads", _global_loads(theory)),
         ("shared loads", _shared_loads(theory)),
         *(("ceilings" if place == 0 else "", _ceiling(one)) for place, one in enumerate(theory.ceilings)),
-        ("binds first", theory.binding.label),
+        ("binds first", _binding(theory)),
         ("at least", _bound(theory)),
         *_occupancy_lines(theory),
     ]
@@ -86,6 +87,12 @@ def _shared_loads(theory: Theory) -> str:
 def _ceiling(one: Ceiling) -> str:
     beaten = _BEATEN_BY.get(one.key)
     return f"{numbers.flop_rate(one.flop_per_s):<14} {one.label}" + (f" ({beaten})" if beaten else "")
+
+
+def _binding(theory: Theory) -> str:
+    if theory.binding is None:
+        return f"not known: the datasheet has no {DTYPES[theory.shape.dtype]} peak"
+    return theory.binding.label
 
 
 def _bound(theory: Theory) -> str:
@@ -186,7 +193,7 @@ def theory_row(theory: Theory) -> Row:
         "fma_per_shared_load": theory.fma_per_shared_load,
         "wavefronts_per_fma": theory.wavefronts_per_fma,
         **{f"{key}_flop_per_s": _speed(theory, key) for key in CEILINGS},
-        "binding": theory.binding.key,
+        "binding": theory.binding and theory.binding.key,
         "compute_ns": theory.compute_ns,
         "dram_ns": theory.dram_ns,
         "lower_bound_ns": theory.lower_bound_ns,
@@ -221,7 +228,7 @@ def theory_columns() -> list[Column]:
         Column("fma_per_shared_load", "FMA/load", _figure("fma_per_shared_load"), priority=2),
         Column("shared_scalar_flop_per_s", "scalar", _figure("shared_scalar_flop_per_s", 1e12), priority=3),
         Column("shared_measured_flop_per_s", "measured", _figure("shared_measured_flop_per_s", 1e12), priority=3),
-        Column("binding", "binds first", lambda row: _BINDS[row["binding"]], align="left", priority=1),
+        Column("binding", "binds first", lambda row: _BINDS.get(row["binding"], MISSING), align="left", priority=1),
         Column("lower_bound_ns", "at least", lambda row: numbers.duration(row["lower_bound_ns"])),
         Column("registers", "regs", priority=1),
         Column("shared_bytes", "shared", lambda row: numbers.byte_count(row["shared_bytes"]), priority=4),

@@ -87,11 +87,20 @@ def model_stage(id: str, problem: Problem, device: Datasheet, store: Path) -> Th
         )
     if not runs_on(stage, device):
         alone = " alone" if stage.arch_suffix else " or newer"
-        raise UsageError(f"stage {id} needs {stage.needs}{alone}; {device.name} is {_arch(device)}")
+        raise UsageError(
+            f"stage {id} needs {stage.needs}{alone}; {device.name} is {_arch(device)}",
+            f"Theory alone: ncu-lab model {_as_tile(stage)} --device {device.id}",
+        )
     build, demand_from = _build(stage, device, store)
     demand = None if build is None else _demand(stage, build)
     shape = stage.shape(problem)
     return predict(shape_of_stage(stage, shape, demand, demand_from), shape, device, _measured(stage, device, store))
+
+
+def _as_tile(stage: Stage) -> str:
+    """Write the options that describe a stage as a tile of the user's own."""
+    sizes = ",".join(f"{name}={size}" for name, size in stage.tile.items() if name in TILE_KEYS)
+    return f"--tile {sizes}" + ("" if stage.dtype == "fp32" else f" --dtype {stage.dtype}")
 
 
 def _demand(stage: Stage, build: StageBuild) -> BlockDemand:
@@ -123,6 +132,11 @@ def model_tile(given: GivenTile, problem: Problem, device: Datasheet) -> Theory:
         if name not in sizes:
             raise UsageError(
                 f"the tile lacks {name}", "A tile is at least BM and BN: --tile BM=128,BN=128,BK=8,TM=8,TN=8"
+            )
+    for whole, part in (("BM", "TM"), ("BN", "TN")):
+        if sizes[whole] % sizes.get(part, 1):
+            raise UsageError(
+                f"{part}={sizes[part]} does not divide {whole}={sizes[whole]}", "Give a tile of whole parts."
             )
     lane = sizes.get("TM", 1) * sizes.get("TN", 1)
     by_lane = (sizes["BM"] * sizes["BN"]) // lane if given.dtype == "fp32" else None

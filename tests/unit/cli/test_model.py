@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,7 @@ def test_markdown() -> None:
         (["--tile", TILE, "--dtype", "fp8", "--device", "a6000"], 'no type "fp8"'),
         (["--tile", TILE, "--threads", "0", "--device", "a6000"], "--threads 0 is too small"),
         (["--tile", "BM=128,BN=128", "--device", "a6000"], "a block of 16384 threads"),
+        (["--tile", "BM=128,BN=128,TM=7,TN=8", "--device", "a6000"], "TM=7 does not divide BM=128"),
         (["--tile", TILE, "--registers", "300", "--device", "a6000"], "--registers 300"),
         (["--stage", "2d", "--beta", "nan", "--device", "a6000"], "--beta nan"),
         (["--stage", "2d", "--size", "0", "--device", "a6000"], "--size 0"),
@@ -153,6 +155,22 @@ def test_what_it_refuses(arguments: list[str], message: str) -> None:
         run(*arguments)
     assert message in error.value.message
     assert isinstance(error.value, UsageError)
+
+
+def test_a_stage_that_a_gpu_cannot_run_can_be_modelled_as_a_tile() -> None:
+    with pytest.raises(UsageError) as error:
+        run("--stage", "mma-sync", "--device", "v100")
+    command = re.search(r"ncu-lab model (.*)", error.value.hint)
+    assert command is not None
+    assert "FP16" in run(*command[1].split())
+
+
+def test_without_a_peak_nothing_is_said_to_bind() -> None:
+    """A T4 has no BF16: DRAM gives a time that nothing goes below, and no more is known."""
+    told = run("--tile", "BM=128,BN=256,BK=64", "--dtype", "bf16", "--device", "t4")
+    assert "binds first       not known: the datasheet has no BF16 peak" in told
+    row = json.loads(run("--tile", "BM=128,BN=256,BK=64", "--dtype", "bf16", "--device", "t4", "--format", "json"))
+    assert row["models"][0]["binding"] is None
 
 
 def test_it_imports_no_cupy() -> None:
