@@ -22,7 +22,8 @@ FLAGS = (
 )  # fmt: skip
 
 
-Serving = Callable[[Path], AbstractContextManager[str]]
+Serving = Callable[..., AbstractContextManager[str]]
+"""Takes a folder of runs and further arguments of the command."""
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +33,9 @@ def serving() -> Serving:
 
 
 @contextmanager
-def _serving(store: Path) -> Iterator[str]:
+def _serving(store: Path, *arguments: str) -> Iterator[str]:
     """Run the command on a free port; yields the address it prints."""
-    command = [sys.executable, "-m", "ncu_lab.cli.app", "dashboard", "--store", str(store)]
+    command = [sys.executable, "-m", "ncu_lab.cli.app", "dashboard", "--store", str(store), *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     assert process.stdout is not None
     try:
