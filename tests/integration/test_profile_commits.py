@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,19 +58,27 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> CommitMachine:
     return CommitMachine(monkeypatch)
 
 
-@pytest.fixture
-def commits(tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """The history, with everything that a user may have under way: edits, staged and not, a stash, a file aside."""
-    commits = history_repo.make(tmp_path)
-    (tmp_path / ".git" / "info" / "exclude").write_text("tmp/\nstore/\n")
-    kernel = tmp_path / history_repo.KERNEL
+    folder = tmp_path_factory.mktemp("gram")
+    commits = history_repo.make(folder)
+    (folder / ".git" / "info" / "exclude").write_text("tmp/\nstore/\n")
+    kernel = folder / history_repo.KERNEL
     kernel.write_text(kernel.read_text() + "// stashed\n")
-    git(tmp_path, "stash")
-    (tmp_path / "README.md").write_text("staged\n")
-    git(tmp_path, "add", "README.md")
-    (tmp_path / "README.md").write_text("not staged\n")
-    (tmp_path / "aside.txt").write_text("mine\n")
-    return commits
+    git(folder, "stash")
+    (folder / "README.md").write_text("staged\n")
+    git(folder, "add", "README.md")
+    (folder / "README.md").write_text("not staged\n")
+    (folder / "aside.txt").write_text("mine\n")
+    return folder, commits
+
+
+@pytest.fixture
+def commits(made: tuple[Path, dict[str, str]], tmp_path: Path) -> dict[str, str]:
+    """A copy of that repository in the folder of the test."""
+    shutil.copytree(made[0], tmp_path, dirs_exist_ok=True)
+    return made[1]
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -100,13 +109,11 @@ def of_commit(folder: Path) -> dict[str, str]:
 
 def test_each_commit_is_profiled_as_it_was(tmp_path: Path, machine: CommitMachine, commits: dict[str, str]) -> None:
     before = state(tmp_path)
-    done = profile(tmp_path, "begin..main", "--format", "json")
+    done = profile(tmp_path, f"{commits['merge']}..{commits['unpadded']}", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert (state(tmp_path), leftovers(tmp_path)) == (before, [])
-    line = history_repo.main_line()
-    assert of_commit(tmp_path) == {
-        commits[name]: "build_failed" if name == "broken" else "complete" for name in line if name != "begin"
-    }
+    line = ["tile", "broken", "fixed", "renamed", "unpadded"]
+    assert of_commit(tmp_path) == {commits[name]: "build_failed" if name == "broken" else "complete" for name in line}
     for run in runs(tmp_path):
         assert (run.meta.git.dirty, run.meta.git.branch, run.meta.git.diff, run.meta.git.sources) == (
             False,
@@ -114,15 +121,15 @@ def test_each_commit_is_profiled_as_it_was(tmp_path: Path, machine: CommitMachin
             "",
             {},
         )
-    padded = next(run for run in runs(tmp_path) if run.meta.git.commit == commits["padded"])
-    assert padded.meta.git.subject == "Pad the transposed tile"
-    assert machine.entries == ["gram"] * 5 + ["times_transpose"] * 3
+    fixed = next(run for run in runs(tmp_path) if run.meta.git.commit == commits["fixed"])
+    assert fixed.meta.git.subject == "Add the semicolon"
+    assert machine.entries == ["gram", "gram", "times_transpose", "times_transpose"]
     rows = json.loads(done.stdout)["commits"]
     assert [(row["commit"], row["ending"]) for row in rows] == [
-        (commits[name], "build_failed" if name == "broken" else "profiled") for name in line if name != "begin"
+        (commits[name], "build_failed" if name == "broken" else "profiled") for name in line
     ]
     assert rows[0]["time_ns"] == 57_001.0
-    assert rows[4]["why"] == "stage gram does not compile: kernels/gram.cu:6: expected a ;"
+    assert rows[1]["why"] == "stage gram does not compile: kernels/gram.cu:6: expected a ;"
 
 
 def test_what_is_in_the_store_is_not_done_again(
@@ -229,9 +236,9 @@ def test_bad_ranges_and_stages_are_named(
     assert runs(tmp_path) == []
 
 
-def test_a_shallow_clone_is_named(tmp_path: Path, machine: CommitMachine) -> None:
-    commits = history_repo.make(tmp_path / "whole")
-    git(tmp_path, "clone", "--quiet", "--depth", "3", f"file://{tmp_path / 'whole'}", "part")
+def test_a_shallow_clone_is_named(tmp_path: Path, machine: CommitMachine, made: tuple[Path, dict[str, str]]) -> None:
+    whole, commits = made
+    git(tmp_path, "clone", "--quiet", "--depth", "3", f"file://{whole}", "part")
     done = profile(tmp_path / "part", f"{commits['tile']}..main")
     assert done.returncode == 3
     assert "is not in this shallow clone" in done.stderr
