@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,7 +70,10 @@ def gate_runs(
     comparison = compare(a.text, b.text, store, where, stages=stages, force=force, noise=table)
     added, removed = one_sided(comparison)
     failed = _failed_builds(comparison, store, removed, here)
-    changes = [replace(one, place=place) for one, place in _placed(comparison_changes(comparison), here)]
+    references = {stage.id for stage in load_stages().values() if stage.is_reference}
+    measured = comparison_changes(comparison)
+    own = [one for one in measured if one.stage not in references]
+    changes = [replace(one, place=place) for one, place in _placed(own, here)]
     if not changes and not failed:
         raise InputError(
             f"{b.text} and {a.text} have no kernel in common: there is nothing to gate",
@@ -84,7 +87,12 @@ def gate_runs(
         removed=tuple(name for name in removed if name not in {one.change.kernel for one in failed}),
         policy=policy.file,
         forced=tuple(one.words for one in comparison.reasons) if force else (),
-        notices=(*unread, *comparison.warnings, *_unmeasured(comparison, table.measured)),
+        notices=(
+            *unread,
+            *comparison.warnings,
+            *_unmeasured(comparison, table.measured),
+            *_left_out(measured, references),
+        ),
     )
 
 
@@ -221,6 +229,13 @@ def _kernels(here: Path | None) -> tuple[Path, Mapping[str, Stage]]:
         return folder, load_stages(folder / REGISTRY)
     except InputError:
         return folder, {}  # what is being edited here says nothing of runs that were made
+
+
+def _left_out(changes: Iterable[Change], references: Collection[str]) -> list[Notice]:
+    """Say of library references that they are not gated: no change of ours makes them slower."""
+    names = dict.fromkeys(one.stage for one in changes if one.stage in references)
+    words = ", ".join(name for name in names if name)
+    return [Notice("references_not_gated", f"library references are not gated: {words}")] if words else []
 
 
 def _unmeasured(comparison: Comparison, measured: Mapping[str, object]) -> list[Notice]:

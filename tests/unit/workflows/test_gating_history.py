@@ -107,7 +107,10 @@ def test_noise_of_two_occasions_is_that_of_processes_not_of_two_gpus() -> None:
 
 def test_processes_of_one_build_raise_no_alarm_and_1_percent_is_seen(false_alarms: ModuleType) -> None:
     kernels = false_alarms.recorded(sorted(HISTORY.glob("noise-*")))
-    assert list(kernels) == ["gram"]
+    assert set(kernels) == {"gram", "cublas-fp32"}
+    # Samples of cuBLAS scatter by 4 %, and drift: without an allowance for it one pair in ten seemed to differ.
+    cublas = false_alarms.trials(kernels["cublas-fp32"], NoiseTable(), 200)
+    assert (cublas.changed, cublas.failed) == (0, 0)
     processes = kernels["gram"]
     assert len({one.unit for one in processes}) == len({one.occasion for one in processes}) == 2
     same = false_alarms.trials(processes, NoiseTable(), 100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,19 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, message:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_policy(tmp_path / "none.toml")
+
+
+def test_the_documented_example_is_a_policy(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text("utf-8")
+    [example] = re.findall(r"```toml\n(\[policy\]\n.*?)```", page, re.DOTALL)
+    policy = read_policy(written(tmp_path, example))
+    assert len(policy.rules) == 5
+    held = policy.held("warptiled", "sgemm_warptiled", "duration_ns")
+    assert held is not None
+    assert (held.limit, held.inconclusive) == (Limit(0.03), "fail")
+    for key in ("registers_per_thread", "build:registers"):
+        registers = policy.held("2d", "sgemm_2d", key)
+        assert registers is not None
+        assert registers.limit == Limit(8.0, relative=False)
+    assert policy.held(None, "copy_rows", "duration_ns") is None
+    assert policy.held(None, "copy_rows", "sass:LDL") is not None, "the last rule speaks of all kernels again"
