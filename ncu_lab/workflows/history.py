@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from ncu_lab.analyze.change_points import candidates
@@ -160,26 +161,28 @@ class _Judge:
         values = [point.estimate.value for point in points]
         samples = [point.estimate.n for point in points]
         places = candidates(values, samples, self._noise.of(self._key, one.device), metric)
-        changes = []
-        for i, place in enumerate(places):
-            before = points[places[i - 1] if i else 0 : place]
-            after = points[place : places[i + 1] if i + 1 < len(places) else len(points)]
-            is_exact = metric is not None and metric.kind == "exact"
-            changes += self._confirmed(before, after, is_step=is_exact)
+        is_exact = metric is not None and metric.kind == "exact"
+        level, changes = points[: places[0]] if places else points, []
+        for place, end in pairwise([*places, len(points)]):
+            after = points[place:end]
+            change = self._confirmed(points[place - 1], level, after, is_exact=is_exact)
+            if change is not None:
+                changes.append(change)
+                level = after
         return changes
 
     def _confirmed(
-        self, before: Sequence[HistoryPoint], after: Sequence[HistoryPoint], *, is_step: bool
-    ) -> list[ChangePoint]:
-        """Compare the neighbours; where they hardly differ, the runs that are typical of both levels."""
-        change = judge(self._store, before[-1], after[0], self._key, self._noise)
+        self, last: HistoryPoint, level: Sequence[HistoryPoint], after: Sequence[HistoryPoint], *, is_exact: bool
+    ) -> ChangePoint | None:
+        """Compare the neighbours; where they hardly differ, what is typical of the level since the last change."""
+        change = judge(self._store, last, after[0], self._key, self._noise)
         if is_change(change):
-            return [ChangePoint(before[-1], after[0], change, after[0])]
-        low, high = typical(before), typical(after)
-        if is_step or (low is before[-1] and high is after[0]):
-            return []
+            return ChangePoint(last, after[0], change, after[0])
+        low, high = typical(level), typical(after)
+        if is_exact or (low is last and high is after[0]):
+            return None
         change = judge(self._store, low, high, self._key, self._noise)
-        return [ChangePoint(low, high, change, after[0], is_gradual=True)] if is_change(change) else []
+        return ChangePoint(low, high, change, after[0], is_gradual=True) if is_change(change) else None
 
 
 def quantity_of(key: str) -> QuantityClass:
