@@ -22,7 +22,14 @@ def layout(search: str = "") -> html.Div:
             dcc.Store(id=ids.KERNEL_SHOWN),
             html.Div(id=ids.KERNEL_CONTEXT, className="context"),
             html.Main(
-                [_picker(), html.Div(id=ids.KERNEL_EMPTY), _cards(view)], id=ids.KERNEL_PAGE, className="loading"
+                [
+                    _picker(),
+                    html.P("Reading the launch…", className="loading-words muted"),
+                    html.Div(id=ids.KERNEL_EMPTY),
+                    _cards(view),
+                ],
+                id=ids.KERNEL_PAGE,
+                className="loading",
             ),
         ],
         className="page",

@@ -105,6 +105,11 @@ class RunData:
                 raise InputError(f'there is no run "{key}" here', "The page Runs lists those there are.")
             return self._runs.get(key, lambda: reading.open_run(f"run:{key}", self.store))
 
+    def opened_name(self, key: str | None) -> str | None:
+        """Return what an opened file was called; None for anything else."""
+        opened = self.find_opened(key) if key else None
+        return opened.meta.name if opened else None
+
     def launches(self, key: str) -> list[LaunchEntry]:
         """Return the launches of a run, to choose from.
 

@@ -47,6 +47,18 @@
     }
   });
 
+  // Arrow keys go from row to row of a table whose rows have a button.
+  document.addEventListener("keydown", function (event) {
+    const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
+    const button = step && event.target.closest(".spot-button, .tick");
+    const row = button && button.closest("tr")[step];
+    const next = row && row.querySelector(".spot-button, .tick");
+    if (next) {
+      event.preventDefault();
+      next.focus();
+    }
+  });
+
   // A button with data-choose puts its data-key into that store; a second press takes it out. So does its row.
   document.addEventListener("click", function (event) {
     const link = event.target.closest("a[data-page]");

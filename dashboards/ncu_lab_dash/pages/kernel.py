@@ -98,13 +98,13 @@ def move(view: KernelView, triggers: Set[str], shown: Any, runs: RunData) -> Ker
     return settle(replace(view, launch=None, line=None, stage=stage), runs)
 
 
-def run_options(metas: list[RunMeta], shown: str | None) -> list[dict[str, str]]:
-    """Return the runs to choose from, newest first; an opened file stands first."""
+def run_options(metas: list[RunMeta], shown: str | None, opened: str = "opened file") -> list[dict[str, str]]:
+    """Return the runs to choose from, newest first; an opened file, by its name, stands first."""
     options = [
         {"value": meta.id, "label": run_label(meta), "search": f"{meta.id} {' '.join(meta.stages)}"} for meta in metas
     ]
     if shown and shown not in {meta.id for meta in metas}:
-        options.insert(0, {"value": shown, "label": "opened file, not stored", "search": shown})
+        options.insert(0, {"value": shown, "label": f"{opened}, not stored", "search": f"{shown} {opened}"})
     return options
 
 
@@ -181,7 +181,7 @@ def _now(view: KernelView, runs: RunData) -> tuple[dict[str, Any], str | None, l
 
 def _run_options(runs: RunData, shown: str | None) -> list[dict[str, str]]:
     try:
-        return run_options(runs.shown(), shown)
+        return run_options(runs.shown(), shown, runs.opened_name(shown) or "opened file")
     except NcuLabError:
         return []  # the page's words tell why
 

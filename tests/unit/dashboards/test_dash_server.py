@@ -9,7 +9,9 @@ from golden_runs import golden_run
 from ncu_lab.errors import EnvironmentLacksError, Exit, UsageError
 from ncu_lab.store import Store
 from ncu_lab_dash.app import create_app
+from ncu_lab_dash.pages.registry import PAGES
 from ncu_lab_dash.server import DEFAULT_PORT, address_of, is_loopback, take_port
+from ncu_lab_dash.wsgi import serve_store
 
 
 @pytest.fixture
@@ -55,6 +57,25 @@ def test_a_foreign_host_header_is_refused_unless_any_host_is_served(tmp_path):
     assert client.get("/", headers={"Host": "[::1]:8050"}).status_code == 200
     open_client = create_app(tmp_path, any_host=True).server.test_client()
     assert open_client.get("/", headers={"Host": "gpu-box:8050"}).status_code == 200
+
+
+def test_a_team_is_served_by_whatever_name_its_server_has(tmp_path):
+    client = serve_store(str(tmp_path)).test_client()
+    assert client.get("/kernel", headers={"Host": "gpu-box.example"}).status_code == 200
+
+
+def test_calls_of_another_sites_pages_are_refused(tmp_path):
+    client = create_app(tmp_path).server.test_client()
+    assert client.get("/_dash-layout", headers={"Origin": "http://evil.example"}).status_code == 403
+    assert client.get("/_dash-layout", headers={"Origin": "null"}).status_code == 403
+    assert client.get("/_dash-layout", headers={"Origin": "http://localhost"}).status_code == 200
+
+
+def test_every_page_has_its_address(tmp_path):
+    client = create_app(tmp_path).server.test_client()
+    assert [client.get(page.path).status_code for page in PAGES] == [200] * len(PAGES)
+    for path in ("/kernel/", "/kernel/../../etc/passwd", "/assets/../app.py", "/runs/x"):
+        assert client.get(path).status_code == 404
 
 
 def test_an_address_of_no_page_is_not_found_and_leads_home(tmp_path):
