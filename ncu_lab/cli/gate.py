@@ -31,68 +31,79 @@ class GateFormat(StrEnum):
     GITHUB = "github"
 
 
+GatedArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[B]",
+        help="What is gated: a run, a commit or a file, as in diff. Default: the newest run of HEAD.",
+        show_default=False,
+    ),
+]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="A",
+        help="What it is compared with, likewise. Default: the commit where HEAD left the default branch.",
+        show_default=False,
+    ),
+]
+BaselineOption = Annotated[
+    Path | None,
+    typer.Option("--baseline", metavar="FILE", help="Compare with what --save-baseline wrote.", show_default=False),
+]
+SaveBaselineOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-baseline",
+        metavar="FILE",
+        help="Write B to a file for later gates, instead of judging it.",
+        show_default=False,
+    ),
+]
+StaticOption = Annotated[
+    bool,
+    typer.Option(
+        "--static", help="Compile a commit and the working tree, and gate what the compiler says: needs no GPU."
+    ),
+]
+ArchOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arch",
+        metavar="ARCH",
+        help="With --static: what to compile for, as sm_90; repeatable. Default: the GPU here, else sm_90.",
+        show_default=False,
+    ),
+]
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="Read the policy from this file. Default: the nearest ncu-lab.toml.",
+        show_default=False,
+    ),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Compare even what is not comparable; every output says so.")
+]
+GateFormatOption = Annotated[GateFormat, typer.Option("--format", help="How to print what it says.")]
+
+
 def gate(
-    b: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[B]",
-            help="What is gated: a run, a commit or a file, as in diff. Default: the newest run of HEAD.",
-            show_default=False,
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            metavar="A",
-            help="What it is compared with, likewise. Default: the commit where HEAD left the default branch.",
-            show_default=False,
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option("--baseline", metavar="FILE", help="Compare with what --save-baseline wrote.", show_default=False),
-    ] = None,
-    save_baseline: Annotated[
-        Path | None,
-        typer.Option(
-            "--save-baseline",
-            metavar="FILE",
-            help="Write B to a file for later gates, instead of judging it.",
-            show_default=False,
-        ),
-    ] = None,
-    static: Annotated[
-        bool,
-        typer.Option(
-            "--static", help="Compile a commit and the working tree, and gate what the compiler says: needs no GPU."
-        ),
-    ] = False,
+    b: GatedArgument = None,
+    against: AgainstOption = None,
+    baseline: BaselineOption = None,
+    save_baseline: SaveBaselineOption = None,
+    static: StaticOption = False,
     stage: StageOption = None,
-    arch: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--arch",
-            metavar="ARCH",
-            help="With --static: what to compile for, as sm_90; repeatable. Default: the GPU here, else sm_90.",
-            show_default=False,
-        ),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(
-            "--policy",
-            metavar="FILE",
-            help="Read the policy from this file. Default: the nearest ncu-lab.toml.",
-            show_default=False,
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Compare even what is not comparable; every output says so.")
-    ] = False,
+    arch: ArchOption = None,
+    policy: PolicyOption = None,
+    force: ForceOption = False,
     store: StoreOption = None,
     example: ExampleOption = False,
-    format: Annotated[GateFormat, typer.Option("--format", help="How to print what it says.")] = GateFormat.TABLE,
+    format: GateFormatOption = GateFormat.TABLE,
 ) -> int:
     """Fail where a change makes a kernel worse than a policy allows.
 

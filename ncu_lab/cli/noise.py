@@ -32,33 +32,40 @@ KOption = Annotated[
 ]
 
 
+ProcessesOption = Annotated[int, typer.Option("--processes", metavar="N", help="How often the build is profiled.")]
+LaunchesOption = Annotated[
+    int, typer.Option("--launches", metavar="N", help="Profiled launches of each stage in each process.")
+]
+SamplesOption = Annotated[
+    int, typer.Option("--samples", metavar="N", help="Unprofiled timings of each stage in each process.")
+]
+FromOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="DIR",
+        help="Measure nothing: take the runs of one build in this folder, each as a process.",
+        show_default=False,
+    ),
+]
+KeepRunsOption = Annotated[
+    Path | None,
+    typer.Option("--keep-runs", metavar="DIR", help="Keep the runs in this folder of runs.", show_default=False),
+]
+
+
 def noise(
     stage: StageOption = None,
     all: AllOption = False,
-    processes: Annotated[int, typer.Option("--processes", metavar="N", help="How often the build is profiled.")] = 10,
-    launches: Annotated[
-        int, typer.Option("--launches", metavar="N", help="Profiled launches of each stage in each process.")
-    ] = 3,
-    samples: Annotated[
-        int, typer.Option("--samples", metavar="N", help="Unprofiled timings of each stage in each process.")
-    ] = 10,
+    processes: ProcessesOption = 10,
+    launches: LaunchesOption = 3,
+    samples: SamplesOption = 10,
     size: SizeOption = None,
     m: MOption = None,
     n: NOption = None,
     k: KOption = None,
-    recorded: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="DIR",
-            help="Measure nothing: take the runs of one build in this folder, each as a process.",
-            show_default=False,
-        ),
-    ] = None,
-    keep_runs: Annotated[
-        Path | None,
-        typer.Option("--keep-runs", metavar="DIR", help="Keep the runs in this folder of runs.", show_default=False),
-    ] = None,
+    recorded: FromOption = None,
+    keep_runs: KeepRunsOption = None,
     store: StoreOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
