@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ncu_lab.analyze.comparability import compare_fingerprints, fingerprint_of
 from ncu_lab.model import Problem, RunMeta, SeriesPoint, Stage
@@ -103,7 +104,8 @@ def _by_commit(
         if number in dirty:
             rows.append(_chosen(dirty[number], commits[number]))
     between = range(numbers[0], numbers[-1]) if numbers else range(0)
-    return rows, tuple(commits[number] for number in between if number not in {*clean, *broken})
+    known = {*clean, *broken}
+    return rows, tuple(commits[number] for number in between if number not in known)
 
 
 def _chosen(points: Sequence[SeriesPoint], commit: CommitInfo) -> HistoryPoint:
@@ -124,14 +126,20 @@ def judged_points(history: KernelHistory) -> list[HistoryPoint]:
 
 def with_breaks(history: KernelHistory, quantity: QuantityClass, stages: Mapping[str, Stage]) -> KernelHistory:
     """Find the neighbours that are not comparable in a class of quantities."""
-    points = judged_points(history)
-    prints = [fingerprint_of(one.meta, stages) for one in points]
     breaks = []
-    for i in range(1, len(points)):
-        comparability = compare_fingerprints(prints[i - 1], prints[i], stage_a=history.stage, stage_b=history.stage)
+    for before, after in pairwise(judged_points(history)):
+        # Most neighbours were made alike, and a fingerprint takes longer than to see that.
+        if _are_alike(before.meta, after.meta):
+            continue
+        prints = (fingerprint_of(one.meta, stages) for one in (before, after))
+        comparability = compare_fingerprints(*prints, stage_a=history.stage, stage_b=history.stage)
         if why := comparability.against(quantity):
-            breaks.append(HistoryBreak(points[i - 1], points[i], why))
+            breaks.append(HistoryBreak(before, after, why))
     return replace(history, breaks=tuple(breaks))
+
+
+def _are_alike(a: RunMeta, b: RunMeta) -> bool:
+    return a.device == b.device and a.environment == b.environment and a.problem == b.problem
 
 
 def segments(history: KernelHistory) -> Iterator[list[HistoryPoint]]:
