@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ncu_lab.cli.app import app
+from ncu_lab.cli.containment import foreign_file
 from ncu_lab.errors import InputError, NcuLabError, UsageError
 from ncu_lab.gpu.toolkit import find_tool
 
@@ -104,3 +105,10 @@ def test_noise_shows_the_defaults(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["record"] is None
     assert {row["source"] for row in document["quantities"]} == {"default"}
+
+
+def test_files_made_elsewhere_are_read_in_a_child(tmp_path: Path) -> None:
+    report = tmp_path / "x.ncu-rep"
+    report.touch()
+    assert foreign_file(["gate", "@last", "--against", str(report)]) == str(report)
+    assert foreign_file(["gate", "--against", "main"]) is None
