@@ -18,7 +18,7 @@ one: a warp at a barrier waits for the one whose store is replayed. It is told b
 with hardly a warp waiting for this memory means that the excess is mostly hidden.
 
 Measured on an H200 at 4096: ``naive`` has at most 263 ms of 276 at stake, and ``coalesced``, which has no excess, is
-254 ms faster; ``smem-conflict`` at most 8.0 of 23.1 ms, and ``smem-padded`` is 7.3 ms faster.
+255 ms faster; ``smem-conflict`` at most 8.0 of 23.0 ms, and ``smem-padded`` is 7.3 ms faster.
 """
 
 from __future__ import annotations
