@@ -75,6 +75,13 @@ def test_only_marked_output_is_renewed(generate: ModuleType, monkeypatch: pytest
     )
 
 
+@pytest.mark.git
+def test_commands_can_stand_in_the_repository_of_known_history(generate: ModuleType) -> None:
+    page = generate.with_output("<!-- gram$ ncu-lab history --stage gram --format csv -->\n<!-- end -->\n")
+    assert page.count("\nd600eba") == 1
+    assert page.count(",build_failed,") == 1
+
+
 def test_a_difference_is_shown_and_written_away(
     generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
