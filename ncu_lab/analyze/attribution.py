@@ -26,6 +26,7 @@ from ncu_lab.metrics import (
     IDENTITY_DURATION,
     IDENTITY_FORMS,
     IDENTITY_SELECTED,
+    METRICS,
     STALL_ORDER,
     IdentityForm,
     stall_cycles,
@@ -112,6 +113,8 @@ def _absent(value: float | None) -> bool:
 def _factors(launch: int, counters: Mapping[str, float], form: IdentityForm, side: Side) -> Factors | Unattributed:
     """Read the factors of one launch that has the counters of the form."""
     stalls = stall_cycles(counters.items())
+    if not stalls:  # some reasons were collected, but not all
+        return Unattributed("not_collected", (side,), (), (METRICS["warp_cycles_per_instruction"].section,))
     undefined = [one.name for one in (IDENTITY_DURATION, *form.counters) if not 0 < counters[one.name] < math.inf]
     undefined += [stall_metric(reason) for reason, cycles in stalls.items() if not 0 <= cycles < math.inf]
     if not undefined and not sum(stalls.values()) > 0:

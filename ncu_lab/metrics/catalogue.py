@@ -98,8 +98,8 @@ _FLOP_COUNTERS = (_DURATION, _FADD, _FMUL, _FFMA, _SMSP_HZ)
 _FLOP_TEXT = "({1} + {2} + 2 * {3}) * {4} * {0}"
 
 
-def _ratio(numerator: float, denominator: float) -> float | None:
-    return numerator / denominator if denominator else None
+def _ratio(numerator: float | None, denominator: float) -> float | None:
+    return numerator / denominator if numerator is not None and denominator else None
 
 
 def _over_conflict_free(wavefronts: float, conflicts: float) -> float | None:
@@ -111,12 +111,14 @@ def _per_instruction(*_totals: float) -> None:
     """Totals do not tell it: ``analyze.access`` reads it from the counters of each instruction."""
 
 
-def _flop_per_s(add: float, mul: float, fma: float, hz: float) -> float:
-    return (add + mul + 2.0 * fma) * hz
+def _flop_per_s(add: float, mul: float, fma: float, hz: float) -> float | None:
+    """Without a cycle nothing is known of work that is counted per cycle."""
+    return (add + mul + 2.0 * fma) * hz if hz else None
 
 
-def _flop(duration_ns: float, add: float, mul: float, fma: float, hz: float) -> float:
-    return _flop_per_s(add, mul, fma, hz) * duration_ns * 1e-9
+def _flop(duration_ns: float, add: float, mul: float, fma: float, hz: float) -> float | None:
+    rate = _flop_per_s(add, mul, fma, hz)
+    return rate * duration_ns * 1e-9 if rate is not None and duration_ns else None
 
 
 def _fp32_peak_pct(fadd: float, fmul: float, ffma: float, ffma_peak: float) -> float | None:

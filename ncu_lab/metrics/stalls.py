@@ -26,6 +26,12 @@ STALL_FAMILIES: Mapping[str, tuple[str, ...]] = {
 STALL_ORDER: tuple[str, ...] = tuple(reason for family in STALL_FAMILIES.values() for reason in family)
 
 
+_NOT_ALWAYS = frozenset({"gmma", "branch_resolving"})
+"""Reasons that a whole set may lack: before Hopper, and before ncu 2021."""
+
+_ALWAYS = frozenset(STALL_ORDER) - _NOT_ALWAYS
+
+
 def stall_reason(name: str) -> str | None:
     """Return the stall reason of a warp-state metric name, or None for any other metric."""
     if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
@@ -45,9 +51,11 @@ def stall_cycles(values: Iterable[tuple[str, float | None]]) -> dict[str, float]
         values: Pairs of metric name and value, in any order; other metrics are ignored.
 
     Returns:
-        Reason -> cycles; a reason that this GPU or report does not have is absent, never 0.
+        Reason -> cycles; a reason that this GPU or report does not have is absent, never 0. Empty where some that all
+        GPUs have is absent, as with ``--metrics`` of a few: nobody knows what share of the whole the others are.
     """
-    return _stacked((stall_reason(name), value) for name, value in values)
+    found = _stacked((stall_reason(name), value) for name, value in values)
+    return found if found.keys() >= _ALWAYS else {}
 
 
 def stall_samples(values: Iterable[tuple[str, float | None]]) -> dict[str, float]:

@@ -271,6 +271,8 @@ def _roofline(summary: LaunchSummary, points: Sequence[RooflinePoint], roofs: Se
         return [f"{numbers.flop_rate(speed.value)}   ", (f"roofs {not_collected(speed)}", MUTED)]
     if tensor.missing and (summary.value("tensor_pipe_pct") or 0.0) > (summary.value("fma_pipe_pct") or 0.0):
         return [(f"tensor work {not_collected(tensor)}", MUTED)]
+    if speed.value is None:
+        return [f"{MISSING}  (without time or clock it has no speed)"]
     return ["no floating-point work counted" if not speed.value else f"{MISSING}  (its bytes were not counted)"]
 
 
@@ -279,7 +281,8 @@ def _each_roof(points: Sequence[RooflinePoint], roofs: Sequence[Roof]) -> list[t
 
 
 def _launch(summary: LaunchSummary) -> list[Part]:
-    words = [f"{extent(summary.grid)} blocks of {extent(summary.block)}"]
+    blocks = "block" if summary.grid == (1, 1, 1) else "blocks"
+    words = [f"{extent(summary.grid)} {blocks} of {extent(summary.block)}"]
     if (waves := summary.value("waves_per_sm")) is not None:
         words.append(f"{numbers.significant(waves)} waves")
     if (registers := summary.value("registers_per_thread")) is not None:

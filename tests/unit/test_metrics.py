@@ -167,6 +167,21 @@ def test_stalls_are_in_stacking_order_and_add_up(exported, readings):
     assert sum(stalls.values()) == pytest.approx(readings[TILE_2D]["warp_cycles_per_instruction"].value, rel=0.01)
 
 
+@pytest.mark.parametrize("zero", ["smsp__cycles_elapsed.avg.per_second", "gpu__time_duration.sum"])
+def test_without_a_cycle_no_work_is_made_of_work_per_cycle(exported, zero):
+    assert metrics.read("flop", exported[TILE_2D].get).value > 0
+    assert metrics.read("flop", {**exported[TILE_2D], zero: 0.0}.get).value is None
+
+
+def test_some_stall_reasons_have_no_shares():
+    """``--metrics`` of two reasons: they are not all there is to wait for."""
+    some = {metrics.stall_metric(reason): 1.0 for reason in ("long_scoreboard", "barrier")}
+    assert metrics.stall_cycles(some.items()) == {}
+    every = {metrics.stall_metric(reason): 1.0 for reason in metrics.STALL_ORDER if reason != "gmma"}  # before Hopper
+    assert len(metrics.stall_cycles(every.items())) == 18
+    assert metrics.stall_cycles({**every, metrics.stall_metric("wait"): math.nan}.items()) == {}
+
+
 def test_keys_are_unique_and_sections_known():
     assert len(metrics.METRICS) == len(metrics.CATALOGUE)
     asked_for = {"SpeedOfLight_HierarchicalDoubleRooflineChart"}  # no stage works in FP64

@@ -21,7 +21,7 @@ from ncu_lab.analyze.attribution import (
     split,
 )
 from ncu_lab.analyze.summary import counters
-from ncu_lab.metrics import ATTRIBUTION_METRICS, stall_metric
+from ncu_lab.metrics import ATTRIBUTION_METRICS, STALL_ORDER, stall_metric
 from ncu_lab.model.attribution import Factors, Unattributed
 from ncu_lab.parse.files import read_any
 from ncu_lab.resources import data_dir
@@ -42,7 +42,7 @@ def full(ns=1000.0, instructions=500.0, warps=4.0, elapsed=1200.0, active=1000.0
         "smsp__cycles_elapsed.avg": elapsed,
         "smsp__cycles_active.avg": active,
         "smsp__cycles_elapsed.avg.per_second": hz,
-        **{stall_metric(reason): cycles for reason, cycles in stalls.items()},
+        **{stall_metric(reason): stalls.get(reason, 0.0) for reason in (*STALL_ORDER, *stalls)},
     }
 
 
@@ -79,10 +79,9 @@ def test_every_factor_at_once():
     # L(d) = 125 / ln(1.125) = 1061.27, L(S) = (6 - 8) / ln(6 / 8) = 6.95212.
     b = full(1125.0, 250.0, 2.0, 1500.0, 1000.0, 1.0e9, selected=1.0, long_scoreboard=3.0, mio_throttle=2.0)
     found = attribute(0, full(), 0, b)
-    assert parts(found) == pytest.approx(
+    assert {factor: ns for factor, ns in parts(found).items() if ns} == pytest.approx(
         {
             "instructions": -735.61,  # L x ln(1/2)
-            "stall:selected": 0.0,
             "stall:mio_throttle": 305.31,  # L x 2 / 6.95212
             "stall:long_scoreboard": -610.62,  # L x -4 / 6.95212
             "warps": 735.61,  # -L x ln(1/2)
@@ -96,7 +95,12 @@ def test_every_factor_at_once():
     assert found.net_ns == pytest.approx(430.30, abs=0.01)
     assert found.part("clock").value_b == 1.0e9
     with pytest.raises(KeyError):
-        found.part("stall:barrier")
+        found.part("stall:no_such_reason")
+
+
+def test_some_stall_reasons_are_no_sum_of_all():
+    b = {name: value for name, value in full().items() if name != stall_metric("barrier")}
+    assert attribute(0, full(), 0, b).sections == ("WarpStateStats",)
 
 
 def test_what_the_counters_do_not_explain_is_the_residual():

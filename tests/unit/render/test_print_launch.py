@@ -125,6 +125,11 @@ def test_what_is_known_is_shown_beside_what_is_not(without, line):
     assert max(map(len, printed(seen, launch))) <= 80
 
 
+def test_one_block_is_no_blocks():
+    lines = printed(view(golden_run(["2d"])), replace(summary("2d"), grid=(1, 1, 1)))
+    assert any(line.startswith("  launch            1 block of 256, ") for line in lines)
+
+
 def test_sampled_stalls_are_said_to_be():
     bare = replace(summary("2d", without=["stalls"]), stall_samples={"selected": 10, "wait": 30, "barrier": 60})
     assert "  waits             barrier 60 %   wait 30 %   by samples" in printed(view(golden_run(["2d"])), bare)
