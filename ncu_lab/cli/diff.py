@@ -58,7 +58,7 @@ def diff(
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Compare two runs or commits: what changed, by how much, is it real, and why.
+    """Compare two runs or commits: what changed, how sure, and why.
 
     A and B are runs, commits, files or stages. A commit means its newest complete run of each stage.
 

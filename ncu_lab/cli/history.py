@@ -61,7 +61,7 @@ def history(
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
 ) -> None:  # fmt: skip
-    """Follow a time or a counter over commits: its values, and where it changed.
+    """Follow a time or a counter over commits; say where it changed.
 
     Commits stand in the order of git, along first parents, with their newest complete run; without git, or where git
     does not know the commits of the runs, runs stand in the order of time. Commits that failed are named, edited trees
