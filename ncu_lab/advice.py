@@ -26,9 +26,12 @@ COMMANDS = (
     "ladder",
     "diff",
     "gate",
-    "store",
+    "history",
+    "bisect",
+    "noise",
     "model",
     "dashboard",
+    "store",
 )
 """Every command, as ``--help`` lists them."""
 

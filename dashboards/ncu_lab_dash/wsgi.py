@@ -21,4 +21,6 @@ def serve_store(store: str, *, allow_import: bool = False) -> Flask:
         store: The folder.
         allow_import: Whether files opened on the page may be kept in it.
     """
-    return create_app(Path(store), any_host=True, allow_import=allow_import).server
+    server = create_app(Path(store), any_host=True, allow_import=allow_import).server
+    assert isinstance(server, Flask)
+    return server
