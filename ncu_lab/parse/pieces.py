@@ -17,7 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 from ncu_lab.errors import InputError
@@ -55,26 +55,25 @@ def workers() -> int:
 def spans(sizes: Sequence[int], count: int, at_once: int) -> list[range]:
     """Divide the results of a report into pieces of about equal size, as many for each process that reads at once.
 
-    There are so many that those read at once are about :data:`BYTES_AT_ONCE` together, but none is less than
-    :data:`LEAST_PIECE_BYTES`.
+    There are so many that those read at once are about :data:`BYTES_AT_ONCE` together, but no more than make
+    :data:`LEAST_PIECE_BYTES` each; fewer where one result is as large as several.
 
     Args:
         sizes: Bytes of each result, as the container tells them.
         count: Results that can be read; those whose size is not known count as nothing.
         at_once: Processes that read at once.
     """
-    whole = sum(sizes[:count])
+    sizes = sizes[:count]
+    whole = sum(sizes)
     turns = -(-whole // BYTES_AT_ONCE)
-    parts = max(min(turns * at_once, whole // LEAST_PIECE_BYTES), 1)
-    found: list[range] = []
-    start = before = 0
-    for number, size in enumerate(sizes[:count]):
-        # A result goes where its middle lies; what comes behind the last size known stays with it.
-        if number > start and (before + size / 2) * parts >= (len(found) + 1) * whole:
-            found.append(range(start, number))
-            start = number
-        before += size
-    return [*found, range(start, count)]
+    parts = min(turns * at_once, whole // LEAST_PIECE_BYTES)
+    if parts < 2:
+        return [range(count)]
+    # A result goes to the part where its middle lies; what comes behind the last size known stays with it.
+    doubled_middles = (2 * end - size for end, size in zip(accumulate(sizes), sizes, strict=True))
+    of = [min(middle * parts // (2 * whole), parts - 1) for middle in doubled_middles]
+    starts = [number for number, part in enumerate(of) if number == 0 or part != of[number - 1]]
+    return [range(start, stop) for start, stop in pairwise([*starts, count])]
 
 
 def read_apart(path: Path, parts: Sequence[range], at_once: int) -> Iterator[Piece]:

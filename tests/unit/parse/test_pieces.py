@@ -44,6 +44,9 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         ([20] * 5, 5, [range(2), range(2, 5)]),  # 100 bytes: two turns of 50, the middle one lies behind the half
         ([100, 100, 1], 3, [range(1), range(1, 2), range(2, 3)]),  # 201 bytes: a large one is alone, never left out
         ([60, 1, 60], 3, [range(1), range(1, 3)]),
+        ([500, 1, 1, 1, 1], 5, [range(1), range(1, 5)]),  # small ones behind a large one are not each alone
+        ([40, 40, 0], 3, [range(1), range(1, 3)]),
+        ([0, 0], 2, [range(2)]),
         ([40], 3, [range(3)]),  # of the reader's other results the container tells nothing
         ([40, 40], 1, [range(1)]),  # nor does it matter what cannot be read
         ([], 0, [range(0)]),
