@@ -119,7 +119,8 @@ def _short(one: Evidence, verdict: Verdict) -> str:
 
 
 def _wait(one: Evidence, verdict: Verdict) -> str:
-    return f"the longest wait is {reason_name(one.subject or '')} ({numbers.share(one.value)} of warp time)"
+    reason = "for a fixed latency" if one.subject == "wait" else reason_name(one.subject or "")
+    return f"the longest wait is {reason} ({numbers.share(one.value)} of warp time)"
 
 
 def _occupancy(one: Evidence, verdict: Verdict) -> str:

@@ -32,6 +32,11 @@ NO_MEMORY = Evidence("missing", "memory_throughput_pct", None, "%", subject="Spe
         ),
         (
             "memory",
+            [L1, Evidence("wait", "stall_share", 0.2, subject="wait")],
+            "Bound by memory: L1 is at 83 % of its peak; the longest wait is for a fixed latency (20 % of warp time).",
+        ),
+        (
+            "memory",
             [L1, NO_SHARED],
             "Bound by memory: L1 is at 83 % of its peak; not collected: how much of it is shared memory "
             "(--section MemoryWorkloadAnalysis_Tables).",
