@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +27,7 @@ from ncu_lab.workflows.locating import hot_spots
 from ncu_lab.workflows.measuring_noise import read_noise_table
 from ncu_lab.workflows.sides import Side, find_sides
 
+_TARGET = re.compile(r"L\d+:")
 _OPTIONS = ("--launch-a", "--launch-b")
 
 LAST_TWO = ("@last~1", "@last")
@@ -233,13 +235,12 @@ class _Judge:
         times_b = self._times(run_b, stage_b, one.launches_b)
         build_a, build_b = _build(run_a, stage_a), _build(run_b, stage_b)
         compiled = compare_builds(build_a, build_b, comparability) if build_a and build_b else ()
-        known = build_a is not None and build_b is not None and None not in (build_a.sass_hash, build_b.sass_hash)
         told = replace(
             told,
             comparability=comparability,
             duration=compare_times(times_a, times_b, comparability, self.noise, print_b.device),
             metrics=(*self._counted(one, comparability, print_b.device), *compiled),
-            same_code=build_a.sass_hash == build_b.sass_hash if build_a and build_b and known else None,
+            same_code=_has_same_code(build_a, build_b),
         )
         if one.chosen_a is None or one.chosen_b is None or comparability.against("profiled_time") is not None:
             return told
@@ -299,3 +300,17 @@ def _spots(chosen: Iterable[tuple[Run, LaunchSummary]]) -> dict[int, HotSpots]:
 
 def _build(run: Run, stage: str | None) -> StageBuild | None:
     return next((one for one in run.builds if one.stage == stage and one.variant == "fast"), None)
+
+
+def _has_same_code(a: StageBuild | None, b: StageBuild | None) -> bool | None:
+    """Whether the instructions are the same; under another name they are. None where they are not known."""
+    if a is None or b is None or a.sass_hash is None or b.sass_hash is None:
+        return None
+    return a.sass_hash == b.sass_hash or (
+        a.sass is not None and b.sass is not None and _unnamed(a.sass) == _unnamed(b.sass)
+    )
+
+
+def _unnamed(sass: str) -> list[str]:
+    """Return machine code without the lines that name functions; targets of branches (``L0:``) stay."""
+    return [line for line in sass.splitlines() if not line.endswith(":") or _TARGET.fullmatch(line)]
