@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,17 +115,36 @@ def not_collected(what: str, sections: Sequence[str], price: str, command: str) 
 
 
 def data_table(header: Sequence[str], rows: Sequence[Sequence[Cell | str]], text_columns: int = 1) -> html.Table:
-    """Return a table whose cells carry their values in full precision, for CSV."""
-    kinds = ["text" if column < text_columns else "number" for column in range(len(header))]
+    """Return a small table whose cells carry their values in full precision, for CSV."""
+    kinds = _kinds(header, text_columns)
     body = [html.Tr([_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)]) for row in rows]
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in zip(header, kinds, strict=True)])
     return html.Table([html.Thead(head), html.Tbody(body)])
 
 
+def _kinds(header: Sequence[str], text_columns: int) -> list[str]:
+    return ["text" if column < text_columns else "number" for column in range(len(header))]
+
+
 def _cell(cell: Cell | str, kind: str) -> html.Td:
     if isinstance(cell, str):
-        return html.Td(cell, className="text" if not cell[:1].isdigit() else kind)
+        return html.Td(cell, className=kind)
     return html.Td(cell.text, className=kind, **exact(cell.value))
+
+
+TABLE = "data-table"
+"""Property of a component that ``assets/tables.js`` fills with a table of :func:`table_json`."""
+
+
+def table_json(header: Sequence[str], rows: Sequence[Sequence[Cell | str]], text_columns: int = 1) -> str:
+    """Return a table for the browser to draw: as Dash components, hundreds of cells would cost it seconds.
+
+    Columns from ``text_columns`` on are numbers, right-aligned; a cell is its text, or text and value.
+    """
+    cells = [
+        [cell if isinstance(cell, str) else {"text": cell.text, "value": cell.value} for cell in row] for row in rows
+    ]
+    return json.dumps({"header": list(header), "kinds": _kinds(header, text_columns), "rows": cells})
 
 
 def table_view(component_id: str, details_id: str) -> html.Div:
@@ -135,24 +155,6 @@ def table_view(component_id: str, details_id: str) -> html.Div:
         className="table-view",
     )
     return html.Div([details, export_buttons("png", "svg", "csv")], className="card-tools")
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> html.Table:
-    """Return a table; columns from ``text_columns`` on are numbers, right-aligned."""
-    kinds = ["text" if column < text_columns else "number" for column in range(len(header))]
-    return html.Table(
-        [
-            html.Thead(
-                html.Tr([html.Th(text, className=kind, scope="col") for text, kind in zip(header, kinds, strict=True)])
-            ),
-            html.Tbody(
-                [
-                    html.Tr([html.Td(text, className=kind) for text, kind in zip(row, kinds, strict=True)])
-                    for row in rows
-                ]
-            ),
-        ]
-    )
 
 
 def stall_legend(reasons: Sequence[str], theme: Theme) -> list[html.Div]:

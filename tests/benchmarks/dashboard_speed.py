@@ -9,6 +9,7 @@ chromedriver.
 
 from __future__ import annotations
 
+import logging
 import statistics
 import tempfile
 import threading
@@ -140,6 +141,7 @@ def change(browser: Browser, address: str, path: str, ready: str) -> float:
 
 def main() -> None:
     """Print the medians."""
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # no line for every request
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         browser = Browser(home)
         with served(empty_page()) as address:

@@ -211,7 +211,7 @@ def test_families_and_other_ladders_switch_the_roofline(wide: Chrome, serving: S
         choose(wide, "family", "tensor")
         wait(wide, f"({plot}).layout.annotations.some(a => a.text.includes('FP16, BF16 tensor'))")
         stages = trace(wide, "roofline", "stages")
-        assert set(stages["stages"]) == {"wmma", "cublas-tf32", "cublas-fp16", "cublas-bf16"}
+        assert set(stages["stages"]) >= {"wmma", "cublas-tf32", "cublas-fp16", "cublas-bf16"}
         assert at(stages, "wmma") == pytest.approx(0.939, rel=1e-2)
         assert "FP32" in text(wide, "roofline-foot")
         choose(wide, "beside", "1024@NVIDIA H200")
@@ -219,7 +219,9 @@ def test_families_and_other_ladders_switch_the_roofline(wide: Chrome, serving: S
         choose(wide, "level", "shared")
         wait(wide, f"({plot}).layout.xaxis.title.text.includes('Shared only')")
         # Neither wmma nor the link of this view loses anything: wmma has no shared memory.
-        assert set(trace(wide, "roofline", "stages")["stages"]) == {"cublas-tf32", "cublas-fp16", "cublas-bf16"}
+        shared = set(trace(wide, "roofline", "stages")["stages"])
+        assert shared >= {"cublas-tf32", "cublas-fp16", "cublas-bf16"}
+        assert "wmma" not in shared
         shown = {"family": ["tensor"], "level": ["shared"], "beside": ["1024@NVIDIA H200"]}
         assert query(wide).items() >= shown.items()
         open_page(wide, wide.current_url)

@@ -100,6 +100,35 @@
     return String((tables || []).reduce(function (sum, one) { return sum + one.rows.length; }, 0));
   }
 
+  // The values behind a figure: whatever has a data-table gets the table that it holds.
+  function plainTable(data) {
+    const made = element("table");
+    const head = made.createTHead().insertRow();
+    data.header.forEach(function (words, at) {
+      const title = element("th", data.kinds[at], words);
+      title.scope = "col";
+      head.appendChild(title);
+    });
+    const body = made.createTBody();
+    for (const cells of data.rows) {
+      const row = body.insertRow();
+      cells.forEach(function (content, at) {
+        const cell = row.insertCell();
+        cell.className = data.kinds[at];
+        cell.textContent = typeof content === "string" ? content : content.text;
+        if (content.value !== undefined && content.value !== null) { cell.dataset.value = content.value; }
+      });
+    }
+    return made;
+  }
+
+  new MutationObserver(function (changes) {
+    for (const change of changes) {
+      const held = change.target.getAttribute("data-table");
+      change.target.replaceChildren(...(held ? [plainTable(JSON.parse(held))] : []));
+    }
+  }).observe(document.documentElement, { subtree: true, attributes: true, attributeFilter: ["data-table"] });
+
   let strips = {};
 
   function fillStrips() {

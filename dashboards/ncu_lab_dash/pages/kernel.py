@@ -30,7 +30,7 @@ from ncu_lab_dash.kernel_figures import (
 from ncu_lab_dash.kernel_layout import empty_state, layout
 from ncu_lab_dash.kernel_spots import spot_tables
 from ncu_lab_dash.kernel_view import KernelView, read_search, read_view
-from ncu_lab_dash.parts import data_table, unbroken
+from ncu_lab_dash.parts import TABLE, table_json, unbroken
 from ncu_lab_dash.run_data import RunData, default_launch
 from ncu_lab_dash.screen import Screen, read_screen, theme_of
 from ncu_lab_dash.served import Served
@@ -233,7 +233,7 @@ def _register_figure(app: Dash, runs: RunData, name: str, draw: Draw, fields: tu
         Output(ids.title_of(name), "children"),
         Output(ids.note_of(name), "children"),
         Output(ids.foot_of(name), "children"),
-        Output(ids.table_of(name), "children"),
+        Output(ids.table_of(name), TABLE),
         Output(ids.details_of(name), "open"),
         Input(ids.KERNEL_SHOWN, "data"),
         Input(ids.SCREEN, "data"),
@@ -252,7 +252,7 @@ def _register_figure(app: Dash, runs: RunData, name: str, draw: Draw, fields: tu
             unbroken(drawn.title),
             unbroken(drawn.note),
             unbroken(drawn.foot),
-            data_table(*drawn.table) if drawn.table[0] else None,
+            table_json(*drawn.table) if drawn.table[0] else "",
             True if drawn.folded else no_update,
         )
 

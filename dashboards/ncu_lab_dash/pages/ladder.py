@@ -20,6 +20,7 @@ from ncu_lab.render.figures.stalls import legend_reasons
 from ncu_lab_dash import ids, words
 from ncu_lab_dash.data import LadderData, Overview, ladder_key, problem_key
 from ncu_lab_dash.parts import (
+    TABLE,
     aria,
     card,
     card_head,
@@ -28,7 +29,7 @@ from ncu_lab_dash.parts import (
     graph,
     segmented,
     stall_legend,
-    table,
+    table_json,
     table_view,
     unbroken,
 )
@@ -213,11 +214,16 @@ def register(app: Dash, served: Served) -> None:
     show(app, data, draw_speed, Output(ids.SPEED, "figure"), *look)
     show(app, data, offer_stages, [Output(ids.STAGE, "options"), Output(ids.MATRIX_ROWS, "style")], "sort")
     matrix_words = (ids.MATRIX_TITLE, ids.MATRIX_NOTE, ids.MATRIX_LEGEND, ids.MATRIX_FOOT, ids.MATRIX_TABLE)
-    show(app, data, write_matrix, [Output(one, "children") for one in matrix_words], *order, "theme")
+    show(app, data, write_matrix, [_written(one) for one in matrix_words], *order, "theme")
     roofline_words = (ids.ROOFLINE_TITLE, ids.ROOFLINE_FOOT, ids.ROOFLINE_TABLE)
-    show(app, data, write_roofline, [Output(one, "children") for one in roofline_words], *roofline_fields)
+    show(app, data, write_roofline, [_written(one) for one in roofline_words], *roofline_fields)
     # Without its rail the figure has numbers only: the table names them.
     show(app, data, _is_railless, Output(ids.ROOFLINE_DETAILS, "open"))
+
+
+def _written(component: str) -> Output:
+    """Return what holds the words of a component, or the table of one that shows a table."""
+    return Output(component, TABLE if component in (ids.MATRIX_TABLE, ids.ROOFLINE_TABLE) else "children")
 
 
 def _register_view(app: Dash, data: LadderData) -> None:
@@ -345,14 +351,14 @@ def write_matrix(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
         title, note = matrix.PANELS[view.panel].title, matrix.panel_note(view.panel, view.scale)
         legend = legend if view.panel == "stalls" else []
     foot = [html.P(unbroken(words.MATRIX_FOOT)), *(html.P(line) for line in headlines.not_collected(ladder))]
-    return unbroken(title), note, legend, foot, table(*words.matrix_table(ladder))
+    return unbroken(title), note, legend, foot, table_json(*words.matrix_table(ladder))
 
 
 def write_roofline(ladder: Ladder, view: View, _: Screen) -> tuple[Any, ...]:
     """Return the roofline's title, foot and table."""
     level, family = view.level, view.family
     title, foot = headlines.roofline_headline(ladder, level, family), words.roofline_foot(ladder, level, family)
-    return unbroken(title), unbroken(foot), table(*words.roofline_table(ladder, level, family))
+    return unbroken(title), unbroken(foot), table_json(*words.roofline_table(ladder, level, family))
 
 
 def _is_railless(_: Ladder, __: View, screen: Screen) -> bool:
