@@ -31,6 +31,7 @@ from ncu_lab.render.wording import (
 
 Part = str | tuple[str, str]
 
+GAP = "   "
 INDENT = 2
 LABEL_WIDTH = 18
 WAITS_SHOWN = 3
@@ -138,12 +139,12 @@ def print_launch(view: RunView, summary: LaunchSummary, terminal: Terminal, *, c
 
 
 def _folded(parts: list[Part], room: int) -> list[list[Part]]:
-    """Put the last word of a line that is too long in a line of its own: the section of what was not collected."""
+    """Go on in a second line where one is too long: with its last item, or the section of what was not collected."""
     if sum(len(part if isinstance(part, str) else part[0]) for part in parts) <= room:
         return [parts]
     *others, last = parts
     words, style = (last, "") if isinstance(last, str) else last
-    start, _, end = words.rpartition(" ")
+    start, _, end = words.rpartition(GAP if GAP in words else " ")
     return [[*others, (start, style)], [(end, style)]] if start else [parts]
 
 

@@ -11,7 +11,7 @@ from ncu_lab.analyze.roofline import launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.model import RunView
 from ncu_lab.render.documents import show_document
-from ncu_lab.render.summary import launch_title, print_launch, print_launches
+from ncu_lab.render.summary import _folded, launch_title, print_launch, print_launches
 from ncu_lab.render.tables import json_text
 from ncu_lab.render.terminal import Terminal
 
@@ -123,6 +123,12 @@ def test_what_is_known_is_shown_beside_what_is_not(without, line):
     seen, launch = view(golden_run(["2d"])), summary("2d", without=without)
     assert line in printed(seen, launch, width=120)
     assert max(map(len, printed(seen, launch))) <= 80
+
+
+def test_a_long_line_goes_on_with_its_last_item():
+    line = ["L1 52 %   FP16 45 %   FP16 HMMA 68 %"]
+    assert _folded(line, 36) == [line]
+    assert _folded(line, 35) == [[("L1 52 %   FP16 45 %", "")], [("FP16 HMMA 68 %", "")]]
 
 
 def test_one_block_is_no_blocks():
