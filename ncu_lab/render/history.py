@@ -156,7 +156,8 @@ def _tally(one: KernelHistory, history: History) -> list[str]:
         )
     if not one.changes:
         count = len(one.points)
-        words.append("One run: nothing to compare it with." if count == 1 else f"No change in {count} runs.")
+        what = "run" if history.order == "time" else "commit"
+        words.append(f"One {what}: nothing to compare it with." if count == 1 else f"No change in {count} {what}s.")
     for gap in one.gaps:
         words.append(f"– {gap.commit.short if gap.commit else gap.meta.id} {gap_words(gap)}")
     if one.not_profiled:

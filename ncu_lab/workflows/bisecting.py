@@ -21,7 +21,7 @@ from ncu_lab.model.bisection import Bisection, Probe, Side
 from ncu_lab.model.commits import CommitInfo
 from ncu_lab.model.history import HistoryPoint
 from ncu_lab.model.noise import NoiseTable
-from ncu_lab.workflows.history import unit_of
+from ncu_lab.workflows.history import likely_stage, unit_of
 from ncu_lab.workflows.indexing import list_runs, refuse_unknown, series
 from ncu_lab.workflows.judging_changes import is_change, judge
 from ncu_lab.workflows.measuring_noise import read_noise_table
@@ -167,9 +167,10 @@ class _Search:
         if self._failed(commit):
             return None, self._why(commit)
         if self._request.profile is None:
+            meant = likely_stage(self._request.stage, self._store)
             raise InputError(
                 f'{commit.short} "{commit.subject}" is needed, and {self._why(commit)}',
-                f"Make one: {self._make(commit)}; then the same command goes on.",
+                f"{meant}Make one: {self._make(commit)}; then the same command goes on.",
             )
         problem = self._problem or self._request.profile.problem
         profile = replace(self._request.profile, stages=(self._request.stage,), problem=problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -138,9 +139,16 @@ def _nothing(request: HistoryRequest, store: Path, where: str, points: Sequence[
     if points:
         return InputError(f"{store} has no run of a commit of {request.revisions}", f"Make some: {make}")
     of = f" of {', '.join(request.wanted.stages)}" if request.wanted.stages else ""
-    return InputError(
-        f"no run in {store}{of} tells {request.key}", f"Make some: {make}; ncu-lab runs{where} lists all."
-    )
+    meant = "".join(likely_stage(one, store) for one in request.wanted.stages)
+    hint = f"{meant}Make some: {make}; ncu-lab runs{where} lists all."
+    return InputError(f"no run in {store}{of} tells {request.key}", hint)
+
+
+def likely_stage(name: str, store: Path) -> str:
+    """Return ``Did you mean gram? `` for a stage of no run; empty where it is one of a run, or like none."""
+    known = {stage for meta in list_runs(store)[0] for stage in meta.stages}
+    near = [] if name in known else difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean {near[0]}? " if near else ""
 
 
 class _Judge:

@@ -301,7 +301,7 @@ def test_a_range_and_a_shallow_clone(made: tuple[Path, dict[str, str]], tmp_path
     [
         (["history", "--rev", "nowhere"], 3, 'git knows no revision "nowhere"', "git log"),
         (["history", "--metric", "shared_store_bank_conflict"], 2, "there is no metric", "mean shared_store_bank_c"),
-        (["history", "--stage", "grem"], 3, "no run in", "ncu-lab profile --rev HEAD~5..HEAD --stage grem"),
+        (["history", "--stage", "grem"], 3, "no run in", "Did you mean gram? Make some: ncu-lab profile"),
         (["history", "--rev", "begin"], 3, "has no run of a commit of begin", "ncu-lab profile --rev begin"),
         (["bisect", "--good", "begin", "--stage", "gram", "--stored-only"], 3, 'b142d79 "Begin" is needed', "--rev b"),
         (["bisect", "--good", "main", "--bad", "begin", "--stage", "gram", "--stored-only"], 3, "is needed", ""),
