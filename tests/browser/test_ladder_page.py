@@ -229,6 +229,7 @@ def test_families_and_other_ladders_switch_the_roofline(wide: Chrome, serving: S
         choose(wide, "family", "fp32")
         wait(wide, f"({plot}).layout.annotations.some(a => a.text.startsWith('FP32'))")
         assert "smem" in trace(wide, "roofline", "stages")["stages"]
+        wide.get("about:blank")  # before the server goes
 
 
 def test_a_click_selects_the_stage_in_every_figure_and_escape_clears(wide: Chrome, address: str) -> None:
