@@ -90,6 +90,7 @@ def gate_runs(
         notices=(
             *unread,
             *comparison.warnings,
+            *_same_runs(comparison),
             *_unmeasured(comparison, table.measured),
             *_left_out(measured, references),
         ),
@@ -236,6 +237,14 @@ def _left_out(changes: Iterable[Change], references: Collection[str]) -> list[No
     names = dict.fromkeys(one.stage for one in changes if one.stage in references)
     words = ", ".join(name for name in names if name)
     return [Notice("references_not_gated", f"library references are not gated: {words}")] if words else []
+
+
+def _same_runs(comparison: Comparison) -> list[Notice]:
+    """Say when runs are judged against themselves, as as where HEAD is the merge base: that always passes."""
+    if {meta.id for meta in comparison.a.runs} != {meta.id for meta in comparison.b.runs}:
+        return []
+    words = "both sides are the same run, so nothing was tested: name another with --against, as HEAD~1"
+    return [Notice("same_run", words)]
 
 
 def _unmeasured(comparison: Comparison, measured: Mapping[str, object]) -> list[Notice]:

@@ -28,22 +28,29 @@ _HEADER = re.compile(r"\s*\[{1,2}\s*(?P<table>[\w.\s-]+?)\s*\]{1,2}")
 
 
 def find_policy(here: Path) -> Policy:
-    """Return the policy of the nearest ``ncu-lab.toml`` at or above a folder; the default one where there is none.
+    """Return the policy of the nearest ``ncu-lab.toml`` at or above a folder; the default one where it has none.
 
     Raises:
         InputError: When the file is broken or says what no gate can do; names the file and the line.
     """
     here = here.resolve()
     file = next((one for folder in (here, *here.parents) if (one := folder / PROJECT_FILE).is_file()), None)
-    return Policy() if file is None else read_policy(file)
+    return (None if file is None else _policy_in(file)) or Policy()
 
 
 def read_policy(file: Path) -> Policy:
-    """Return the policy of a file; the default one where its table ``policy`` is missing.
+    """Return the policy of a file that the user named.
 
     Raises:
-        InputError: As :func:`find_policy`.
+        InputError: As :func:`find_policy`; and when it has no table ``policy``: defaults are not what was asked for.
     """
+    policy = _policy_in(file)
+    if policy is None:
+        raise InputError(f"{file} has no table policy", "Begin it with [policy], or leave --policy out.")
+    return policy
+
+
+def _policy_in(file: Path) -> Policy | None:
     try:
         text = file.read_text("utf-8")
         document = tomllib.loads(text)
@@ -52,7 +59,7 @@ def read_policy(file: Path) -> Policy:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{file} is not valid TOML: {error}", "Correct it.") from error
     if "policy" not in document:
-        return Policy()
+        return None
     return _Reader(file, text).policy(document["policy"])
 
 

@@ -97,6 +97,14 @@ def test_the_same_build_passes(tmp_path: Path) -> None:
     assert (result.a, result.b) == ("aaaaaaa", "bbbbbbb")
 
 
+def test_a_run_against_itself_passes_and_is_told_to_test_nothing(tmp_path: Path) -> None:
+    store = stored(tmp_path, renewed(ladder(), BEFORE), renewed(ladder(), AFTER))
+    itself = gate_runs(Reference(f"run:{BEFORE}"), Reference(f"run:{BEFORE}"), store, Policy())
+    assert itself.passed
+    assert "same_run" in {notice.code for notice in itself.notices}
+    assert "same_run" not in {notice.code for notice in gated(store).notices}
+
+
 def test_a_slowdown_of_3_percent_fails_at_its_kernel_and_a_policy_may_allow_it(tmp_path: Path) -> None:
     store = stored(tmp_path, renewed(ladder(), BEFORE), renewed(ladder(), AFTER, slower=1.03))
     result = gated(store)

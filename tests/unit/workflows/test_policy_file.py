@@ -102,6 +102,12 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_policy(tmp_path / "none.toml")
 
 
+def test_a_file_that_was_named_must_have_a_policy(tmp_path: Path) -> None:
+    file = written(tmp_path, "[polcy]\ninconclusive = 'fail'\n")
+    with pytest.raises(InputError, match="has no table policy"):
+        read_policy(file)
+
+
 def test_the_documented_example_is_a_policy(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text("utf-8")
     [example] = re.findall(r"```toml\n(\[policy\]\n.*?)```", page, re.DOTALL)
