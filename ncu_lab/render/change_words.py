@@ -21,6 +21,8 @@ from ncu_lab.render import numbers
 from ncu_lab.render.numbers import MISSING, THIN
 from ncu_lab.render.wording import extent
 
+LEAST_P = 1e-300
+"""The least probability that is written as a number: below it floats end, and a p of 0 would be a certainty."""
 MOST_PERCENT = 1000.0
 """Above it a change is written as a factor."""
 
@@ -148,7 +150,7 @@ def evidence_words(change: TimeChange | None) -> str:
         return ""
     if change.verdict == "not_comparable":
         return f"because of {change.reason}"
-    words = [f"p = {p_words(change.p)}"] if change.p is not None else []
+    words = [p_words(change.p)] if change.p is not None else []
     words.append(f"n = {change.n_a} + {change.n_b}")
     if max(change.processes_a, change.processes_b) > 1:
         words.append(f"of {change.processes_a} + {change.processes_b} processes")
@@ -160,8 +162,10 @@ def evidence_words(change: TimeChange | None) -> str:
 
 
 def p_words(p: float) -> str:
-    """``0.0079``, ``1e-5``."""
-    return f"{p:.0e}".replace("e-0", "e-") if p < 0.001 else f"{p:.2g}"
+    """``p = 0.0079``, ``p = 1e-5``; a probability too small for a float is not 0."""
+    if p < LEAST_P:
+        return f"p < {LEAST_P:.0e}"
+    return "p = " + (f"{p:.0e}".replace("e-0", "e-") if p < 0.001 else f"{p:.2g}")
 
 
 def metric_name(key: str) -> str:

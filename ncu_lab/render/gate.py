@@ -9,6 +9,7 @@ from ncu_lab.model import Json
 from ncu_lab.model.gating import Change, GateResult, Judged, Outcome
 from ncu_lab.model.policy import Direction, Limit
 from ncu_lab.render import numbers
+from ncu_lab.render.change_words import p_words
 from ncu_lab.render.documents import notices_document
 from ncu_lab.render.numbers import MISSING, THIN
 from ncu_lab.render.tables import Column, Row
@@ -128,12 +129,6 @@ def notes(change: Change) -> list[str]:
     """Write what stands beside a change: its p, and what it consists of."""
     told = [] if change.p is None else [p_words(change.p)]
     return told + ([change.detail] if change.detail else [])
-
-
-def p_words(p: float) -> str:
-    """``p = 2e-4``."""
-    exact = f"{p:.0e}".replace("e-0", "e-").replace("e+00", "")
-    return f"p = {exact if p < 0.01 else f'{p:.2f}'}"
 
 
 def limit_words(one: Judged) -> str:

@@ -59,7 +59,7 @@ def _counter_share(change: MetricChange) -> str:
 def chance_words(change: Change) -> str:
     """``p = 1e-5``; ``exact`` for a counter that repeats."""
     if change.p is not None:
-        return f"p = {p_words(change.p)}"
+        return p_words(change.p)
     return "exact" if isinstance(change, MetricChange) and change.kind == "exact" else ""
 
 
