@@ -210,6 +210,8 @@ class _Search:
         complete = [meta for meta in runs if meta.status == "complete"]
         if commit is not None and not complete and not self._has_stage(text):
             state = "no complete run" if runs else "no run"
+            if self._notices:
+                state += f", but {len(self._notices)} of any commit that cannot be read (ncu-lab store check)"
             raise InputError(
                 f'"{text}" is commit {commit[:7]}, of which {self._store.path} has {state}',
                 f"Make one: ncu-lab profile --rev {commit[:7]}{self._where_to_write}; ncu-lab runs{self._where} lists "

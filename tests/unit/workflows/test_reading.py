@@ -167,7 +167,10 @@ def test_git_revisions(store: Path) -> None:
     write(store, edited, 4, stages=("2d",), git=GitState(commit=first, dirty=True))
     assert open_run("HEAD~1", store).meta.id == clean
     assert open_run(f"rev:{first[:8]}", store).meta.id == clean
-    with pytest.raises(InputError, match=r'"main" is commit .* has no run'):
+    with pytest.raises(InputError, match=r'"main" is commit .* has no run$'):
+        open_run("main", store)
+    (store / clean / "run.json").write_text("{")
+    with pytest.raises(InputError, match=r"has no run, but 1 of any commit that cannot be read \(ncu-lab store check\)"):
         open_run("main", store)
 
 
