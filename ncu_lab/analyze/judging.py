@@ -89,15 +89,16 @@ def judge_accesses(
         lookup = values.get(summary.launch, {}).get
         found = [*_by_sectors(lookup, tallies, widths), *_tma(lookup, tallies), *_by_wavefronts(lookup, tallies)]
         used = _with_shares(access for access in found if access.requests or access.amount)
+        spaces: tuple[Space, ...] = ("global", "shared")
         stakes = {
             space: stake(
                 space, _excess(space, used), _excess_tags(used, tallies), summary, lookup,
                 atomics=any(access.space == space and access.kind in ATOMICS and access.excess for access in used),
             )
-            for space in ("global", "shared")
+            for space in spaces
             if any(access.space == space and access.kind != "tma" for access in used)
         }  # fmt: skip
-        result[summary.launch] = LaunchAccess(tuple(sorted(used, key=_rank)), stakes)  # type: ignore[arg-type]
+        result[summary.launch] = LaunchAccess(tuple(sorted(used, key=_rank)), stakes)
     return result
 
 
@@ -263,7 +264,7 @@ def _tallies(instances: pd.DataFrame) -> dict[int, dict[Kind, _Tally]]:
         return result
     text = rows["sass"].notna()
     names = {one: opcode(one) for one in rows.loc[text, "sass"].unique()}
-    is_access = rows["sass"].map(lambda one: bool(access_kinds(names.get(one, ""))), na_action="ignore") == True  # noqa: E712
+    is_access = rows["sass"].isin([one for one, code in names.items() if access_kinds(code)])
     wavefronts = rows[SHARED_WAVEFRONTS].notna() if SHARED_WAVEFRONTS in rows else False
     for row in rows[text & (is_access | wavefronts)].to_dict("records"):
         kinds = list(access_kinds(names[row["sass"]]))
