@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from ncu_lab.render.palette import ThemeName
+from ncu_lab_dash.told import number_of, one_of, text_of
 
 CodeView = Literal["source", "sass", "both"]
 SpotSort = Literal["samples", "source", "excess", "executed"]
 Amounts = Literal["amount", "rate"]
 Units = Literal["largest", "all"]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +72,15 @@ def read_view(found: Mapping[str, Any]) -> KernelView:
     """Read a view from values by field, of whatever kind a browser sent; what is unknown falls back to the default."""
     default = KernelView()
     return KernelView(
-        run=_text(found.get("run")),
-        launch=_number(found.get("launch")),
-        stage=_text(found.get("stage")),
-        units=_one_of(found.get("units"), get_args(Units), default.units),
-        amounts=_one_of(found.get("amounts"), get_args(Amounts), default.amounts),
-        code=_one_of(found.get("code"), get_args(CodeView), default.code),
-        sort=_one_of(found.get("sort"), get_args(SpotSort), default.sort),
-        rows=_one_of(found.get("rows"), ("hot", "all"), default.rows),
-        line=_text(found.get("line")),
-        metric=_text(found.get("metric")),
-        theme=_one_of(found.get("theme"), get_args(ThemeName), None),
+        run=text_of(found.get("run")),
+        launch=number_of(found.get("launch")),
+        stage=text_of(found.get("stage")),
+        units=one_of(found.get("units"), get_args(Units), default.units),
+        amounts=one_of(found.get("amounts"), get_args(Amounts), default.amounts),
+        code=one_of(found.get("code"), get_args(CodeView), default.code),
+        sort=one_of(found.get("sort"), get_args(SpotSort), default.sort),
+        rows=one_of(found.get("rows"), ("hot", "all"), default.rows),
+        line=text_of(found.get("line")),
+        metric=text_of(found.get("metric")),
+        theme=one_of(found.get("theme"), get_args(ThemeName), None),
     )
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _number(value: Any) -> int | None:
-    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def _one_of(value: Any, known: tuple[T, ...], default: T) -> T:
-    return next((one for one in known if one == value), default)
