@@ -14,11 +14,11 @@ from ncu_lab.render import launch_headlines as headlines
 from ncu_lab.render import numbers
 from ncu_lab.render.figures.launch_units import AT_LIMIT
 from ncu_lab.render.figures.memory_chart import amount_text, link_name
+from ncu_lab.render.ladder_words import versions
+from ncu_lab.render.launch_tables import Cell, Row, accesses_of
 from ncu_lab.render.visible import visible
 from ncu_lab.render.wording import clock_words, extent
-from ncu_lab_dash.launch_tables import Cell, Row, accesses_of
 from ncu_lab_dash.parts import data_table, exact, unbroken
-from ncu_lab_dash.words import versions
 
 MOST_METRICS = 80
 """Metrics that a search shows at most; it says how many more match."""

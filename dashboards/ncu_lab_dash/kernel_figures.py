@@ -18,9 +18,9 @@ from ncu_lab.render.figures.launch_stalls import stall_bars
 from ncu_lab.render.figures.launch_units import unit_bars
 from ncu_lab.render.figures.memory_chart import LEAST_WIDTH, memory_chart
 from ncu_lab.render.figures.occupancy_curves import occupancy_curves
+from ncu_lab.render.launch_tables import Table, curves_table, links_table, stalls_table, units_table
 from ncu_lab_dash.kernel_spots import find_spot
 from ncu_lab_dash.kernel_view import KernelView
-from ncu_lab_dash.launch_tables import Table, curves_table, links_table, stalls_table, units_table
 from ncu_lab_dash.parts import not_collected
 from ncu_lab_dash.screen import Screen, column_width, theme_of
 

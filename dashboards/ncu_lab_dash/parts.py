@@ -9,10 +9,10 @@ from typing import Any
 from dash import dcc, html
 
 from ncu_lab.metrics import STALL_FAMILIES
+from ncu_lab.render.launch_tables import Cell
 from ncu_lab.render.numbers import THIN
 from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_colour, stall_family, stall_label
 from ncu_lab_dash import ids
-from ncu_lab_dash.launch_tables import Cell
 
 
 def graph(component_id: str) -> dcc.Graph:

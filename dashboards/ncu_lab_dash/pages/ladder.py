@@ -14,10 +14,11 @@ from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
 from ncu_lab.model import FAMILIES, Family, Ladder
 from ncu_lab.render import headlines
+from ncu_lab.render import ladder_words as words
 from ncu_lab.render.figures import matrix, roofline, speed
 from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
-from ncu_lab_dash import ids, words
+from ncu_lab_dash import ids
 from ncu_lab_dash.data import LadderData, Overview, ladder_key, problem_key
 from ncu_lab_dash.parts import (
     TABLE,

@@ -5,8 +5,8 @@ from dataclasses import replace
 import builders
 
 from ncu_lab.model import Notice
+from ncu_lab.render import ladder_words as words
 from ncu_lab.render.numbers import THIN
-from ncu_lab_dash import words
 from ncu_lab_dash.pages.ladder import choices, stage_options
 
 

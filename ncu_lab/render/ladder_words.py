@@ -1,4 +1,4 @@
-"""The page's words and tables about a ladder: context line, footers, values behind the figures."""
+"""Words and tables about a ladder, for pages: context line, footers, values behind the figures."""
 
 from __future__ import annotations
 
