@@ -11,8 +11,9 @@ measured by two processes. With five processes a side or more, each counts as on
 widened by how much processes are known to differ, and, on another GPU of the same model, by how much those do: the
 half-widths add as squares. Then p speaks of these very processes; the interval is what keeps a false alarm out.
 
-With fewer samples durations under the profiler are compared: by ranks too where there are five launches a side, else
-by the band in which they are known to repeat (a z-test of known deviation).
+With fewer samples durations under the profiler are compared: by ranks too where there are five launches a side. With
+fewer launches there is nothing to test, and no p: only where A/A runs measured how well durations of this very kernel
+repeat on this model of GPU, the band of 99 % that follows stands for the interval; else it is inconclusive.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Literal
 
@@ -37,6 +38,9 @@ Method = Literal["ranks", "band"]
 Z = NormalDist().inv_cdf(1.0 - ALPHA / 2.0)
 """Standard deviations to either side that hold 99 %."""
 
+PROFILED = "duration_ns"
+"""Key of durations under the profiler."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimeEvidence:
@@ -45,10 +49,14 @@ class TimeEvidence:
     Attributes:
         samples: The unprofiled samples that count (see :func:`ncu_lab.analyze.timings.counted_samples`).
         profiled_ns: Durations of its calls under the profiler.
+        kernel: Its stage, else its function: what A/A runs know it by.
+        is_stage: Whether it is a stage, which ``ncu-lab profile`` can time.
     """
 
     samples: tuple[TimingSample, ...] = ()
     profiled_ns: tuple[float, ...] = ()
+    kernel: str = field(default="", compare=False)
+    is_stage: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +64,13 @@ class LogChange:
     """What is known of ln(B / A).
 
     Attributes:
-        p: Two-sided probability of such a difference by chance.
+        p: Two-sided probability of such a difference by chance; None where nothing was tested.
         estimate: Of the logarithm.
         low: Lower end of its 99 % interval; None where there is none.
         high: Upper end.
     """
 
-    p: float
+    p: float | None
     estimate: float
     low: float | None
     high: float | None
@@ -73,9 +81,10 @@ class LogChange:
         margin = math.log1p(MARGIN)
         if self.low is None or self.high is None:
             return "inconclusive"
-        if self.p < ALPHA and self.low > margin:
+        certain = self.p is None or self.p < ALPHA
+        if certain and self.low > margin:
             return "slower"
-        if self.p < ALPHA and self.high < -margin:
+        if certain and self.high < -margin:
             return "faster"
         return "same" if -margin <= self.low and self.high <= margin else "inconclusive"
 
@@ -93,7 +102,7 @@ DRIFT = 0.2
 cuBLAS at 2048 scatter by 4 % on an H200, one after the other not independently, and with no allowance for it 108 of
 1,000 pairs of processes of one build seemed to differ, with this none (``tests/benchmarks/false_alarms.py``)."""
 
-NO_CHANGE = LogChange(1.0, 0.0, 0.0, 0.0)
+NO_CHANGE = LogChange(None, 0.0, 0.0, 0.0)
 """Of a measurement against itself."""
 
 
@@ -126,21 +135,45 @@ def compare_times(
             return replace(facts, verdict="not_comparable", reason=against)
         if not enough and a != b:
             return replace(facts, reason=f"fewer than {LEAST_SAMPLES} samples a side")
-        change = NO_CHANGE if a == b else compare_processes(times_a, times_b, noise.of(TIME_KEY, device).processes)
+        if a == b:
+            return _judged(facts, NO_CHANGE, None, 0.0)
+        change = compare_processes(times_a, times_b, noise.of(TIME_KEY, device).processes)
         return _judged(facts, change, "ranks", _between_units(noise.of(TIME_KEY, device), comparability))
     if not (launches_a and launches_b):
         return _without_common_source(a, b)
+    return _compare_profiled(a, b, comparability, noise, device)
+
+
+def _compare_profiled(
+    a: TimeEvidence, b: TimeEvidence, comparability: Comparability, noise: NoiseTable, device: str | None
+) -> TimeChange:
+    """Judge durations under the profiler, of which both sides have some."""
+    launches_a, launches_b = _known(a.profiled_ns), _known(b.profiled_ns)
     median_a, median_b = statistics.median(launches_a), statistics.median(launches_b)
     facts = TimeChange(median_a, median_b, len(launches_a), len(launches_b), "profiler", "inconclusive", 1, 1)
     if against := comparability.against("profiled_time"):
         return replace(facts, verdict="not_comparable", reason=against)
-    repeats = noise.of("duration_ns", device)
+    if a == b:
+        return _judged(facts, NO_CHANGE, None, 0.0)
+    is_calibrated = all(noise.is_measured(PROFILED, device, side.kernel) for side in (a, b))
+    if min(facts.n_a, facts.n_b) < LEAST_SAMPLES and not is_calibrated:
+        return replace(facts, ratio=median_b / median_a, reason=_too_few_launches(facts, is_stage=b.is_stage))
+    repeats = noise.of(PROFILED, device)
     change, method = compare_values(launches_a, launches_b, repeats)
-    return _judged(facts, NO_CHANGE if a == b else change, method, _between_units(repeats, comparability))
+    return _judged(facts, change, method, _between_units(repeats, comparability))
 
 
-def _judged(facts: TimeChange, change: LogChange, method: Method, between_units: float) -> TimeChange:
-    wide = change if change is NO_CHANGE else change.widened(between_units)
+def _too_few_launches(facts: TimeChange, *, is_stage: bool) -> str:
+    """``1 profiled launch a side; a verdict needs 5 timings: profile with --samples 10``."""
+    a, b = facts.n_a, facts.n_b
+    there = f"{a} + {b} profiled launches" if a != b else f"{a} profiled launch{'es' if a > 1 else ''} a side"
+    if is_stage:
+        return f"{there}; a verdict needs {LEAST_SAMPLES} timings: profile with --samples 10"
+    return f"{there}; a verdict needs {LEAST_SAMPLES}"
+
+
+def _judged(facts: TimeChange, change: LogChange, method: Method | None, between_units: float) -> TimeChange:
+    wide = change.widened(between_units)
     verdict = wide.verdict
     return replace(
         facts,
@@ -154,7 +187,7 @@ def _judged(facts: TimeChange, change: LogChange, method: Method, between_units:
     )
 
 
-def _why_inconclusive(change: LogChange, method: Method, between_units: float) -> str:
+def _why_inconclusive(change: LogChange, method: Method | None, between_units: float) -> str:
     if change.low is None:
         return f"fewer than {LEAST_SAMPLES} samples a side"
     if between_units:
@@ -208,10 +241,7 @@ def compare_values(a: Sequence[float], b: Sequence[float], repeats: Repeatabilit
     estimate = math.log(middle_b) - math.log(middle_a)
     variance = repeats.spread(middle_a) ** 2 / len(a) + repeats.spread(middle_b) ** 2 / len(b) + between**2
     deviation = math.sqrt(variance)
-    if deviation == 0.0:
-        return LogChange(float(estimate == 0.0), estimate, estimate, estimate), "band"
-    p = 2.0 * NormalDist().cdf(-abs(estimate) / deviation)
-    return LogChange(p, estimate, estimate - Z * deviation, estimate + Z * deviation), "band"
+    return LogChange(None, estimate, estimate - Z * deviation, estimate + Z * deviation), "band"
 
 
 def _shifted(a: Strata, b: Strata) -> LogChange:

@@ -149,8 +149,9 @@ class TimeChange:
         processes_a: Processes that they are from.
         processes_b: Likewise of B.
         source: Unprofiled samples, or the profiler's durations.
-        method: ``ranks``: by the ranks of samples; ``band``: by how well durations are known to repeat.
-        p: Two-sided probability of such a difference by chance; None where it was not judged.
+        method: ``ranks``: by the ranks of samples; ``band``: by how well durations were measured to repeat; None where
+            nothing had to be judged, or could be.
+        p: Two-sided probability of such a difference by chance; None where nothing was tested.
         ratio: Estimate of B over A.
         low: Lower end of its 99 % interval.
         high: Upper end.

@@ -93,15 +93,22 @@ def default_repeatability(key: str) -> Repeatability:
 
 @dataclass(frozen=True, slots=True)
 class NoiseTable:
-    """What A/A runs measured: GPU model -> key -> repeatability; empty where none were made."""
+    """What A/A runs measured; empty where none were made.
+
+    Attributes:
+        measured: Model of the GPU -> key -> repeatability.
+        kernels: Model of the GPU -> stages, or names of kernels, that were measured there.
+    """
 
     measured: Mapping[str, Mapping[str, Repeatability]] = field(default_factory=dict)
+    kernels: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def of(self, key: str, device: str | None = None) -> Repeatability:
         """Return the repeatability of a quantity on a model of GPU: measured, else the default."""
         known = self.measured.get(device or "", {}).get(key)
         return known if known is not None else default_repeatability(key)
 
-    def is_measured(self, key: str, device: str | None) -> bool:
-        """Whether an A/A run on this model of GPU measured it."""
-        return key in self.measured.get(device or "", {})
+    def is_measured(self, key: str, device: str | None, kernel: str) -> bool:
+        """Whether A/A runs of a kernel on this model of GPU measured it."""
+        model = device or ""
+        return key in self.measured.get(model, {}) and kernel in self.kernels.get(model, ())

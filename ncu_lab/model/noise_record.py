@@ -43,6 +43,8 @@ class NoiseRecord:
 def noise_table(records: list[NoiseRecord]) -> NoiseTable:
     """Return what records say together: of each quantity on each model of GPU what the newest of them says."""
     measured: dict[str, dict[str, Repeatability]] = {}
+    kernels: dict[str, frozenset[str]] = {}
     for record in sorted(records, key=lambda one: one.created):
         measured.setdefault(record.device, {}).update(record.quantities)
-    return NoiseTable(measured)
+        kernels[record.device] = kernels.get(record.device, frozenset()).union(record.kernels)
+    return NoiseTable(measured, kernels)

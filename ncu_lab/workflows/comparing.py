@@ -25,7 +25,7 @@ from ncu_lab.model.comparison import Comparability, ComparedSide, Comparison, Fi
 from ncu_lab.model.noise import NoiseTable
 from ncu_lab.workflows.locating import hot_spots
 from ncu_lab.workflows.measuring_noise import read_noise_table
-from ncu_lab.workflows.sides import Side, find_sides
+from ncu_lab.workflows.sides import Shelf, Side, StoreShelf, find_sides
 
 _TARGET = re.compile(r"L\d+:")
 _OPTIONS = ("--launch-a", "--launch-b")
@@ -46,6 +46,7 @@ def compare(
     by_hand: Sequence[str] = (),
     force: bool = False,
     noise: NoiseTable | None = None,
+    shelf: Shelf | None = None,
 ) -> Comparison:
     """Compare two runs, or the runs of two revisions.
 
@@ -61,12 +62,13 @@ def compare(
         by_hand: What belongs together by the user's word: ``A=B``, each a stage, a kernel or the number of a launch.
         force: Whether to compare what is not comparable.
         noise: How well quantities repeat; by default what the store has measured of it.
+        shelf: Where references are looked up; by default in the store, and as paths.
 
     Raises:
         InputError: When a reference means nothing, or its run cannot be read.
         UsageError: When a stage, a kernel or a launch asked for is not there.
     """
-    contexts = find_sides(a, b, store, where)
+    contexts = find_sides(a, b, shelf or StoreShelf(store, where))
     for side_a, side_b in contexts:
         _choose(side_a, side_b, launch_a, launch_b)
     _keep_stages([side for sides in contexts for side in sides], stages)
@@ -269,7 +271,8 @@ class _Judge:
         registered = self.stages.get(stage or "")
         reference = registered.reference if registered else None
         samples = counted_samples(self._samples[id(run)], stage, reference) if stage else []
-        return TimeEvidence(tuple(samples), call_durations(launches))
+        kernel = stage or launches[0].function
+        return TimeEvidence(tuple(samples), call_durations(launches), kernel, is_stage=stage is not None)
 
 
 def _is_itself(one: Pair) -> bool:

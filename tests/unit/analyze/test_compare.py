@@ -10,7 +10,7 @@ from builders import summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncu_lab.analyze.compare import LogChange, TimeEvidence, Z, call_durations, compare_processes, compare_times
+from ncu_lab.analyze.compare import LogChange, TimeEvidence, call_durations, compare_processes, compare_times
 from ncu_lab.metrics import Reading
 from ncu_lab.model import TimingSample
 from ncu_lab.model.comparison import Comparability, Difference
@@ -66,36 +66,52 @@ def test_four_samples_never_decide():
     assert (found.n_a, found.n_b, found.source) == (4, 10, "timings")
 
 
-def test_few_samples_give_way_to_the_profilers_durations():
-    a, b = (TimeEvidence(taken(1.0), (ns,)) for ns in (1e6, 2e6))
-    found = compare_times(a, b, noise=STEADY, device="GPU")
-    assert (found.verdict, found.source, found.method, found.n_a) == ("slower", "profiler", "band", 1)
-    assert found.ratio == pytest.approx(2.0)
-    half = Z * 0.001 * math.sqrt(2.0)
-    assert found.low == pytest.approx(2.0 * math.exp(-half))
+def profiled(*times, kernel="2d", samples=(), is_stage=True):
+    return TimeEvidence(taken(*samples), times, kernel, is_stage)
 
 
-def test_the_documented_band_of_one_launch_each():
+def test_one_launch_a_side_is_no_verdict_and_has_no_p():
+    found = compare_times(profiled(1e6, samples=(1.0,)), profiled(2e6, samples=(2.0,)), noise=STEADY, device="GPU")
+    assert (found.verdict, found.source, found.n_a, found.n_b) == ("inconclusive", "profiler", 1, 1)
+    assert found.reason == "1 profiled launch a side; a verdict needs 5 timings: profile with --samples 10"
+    assert (found.delta_ns, found.ratio) == (1e6, 2.0)
+    assert (found.p, found.low, found.high, found.method) == (None, None, None, None)
+    # STEADY was measured with other kernels; that of a program that is no stage cannot be timed here.
+    foreign = compare_times(profiled(*[1e6] * 4, kernel="f", is_stage=False), profiled(2e6, kernel="f", is_stage=False))
+    assert foreign.reason == "4 + 1 profiled launches; a verdict needs 5"
+
+
+def test_the_measured_band_of_one_launch_each():
+    measured = {"duration_ns": Repeatability(0.0017, 0.0005, absolute=50.0)}
+    table = NoiseTable({"GPU": measured}, {"GPU": frozenset({"2d"})})
+
+    def of(a, b):
+        return compare_times(profiled(*a), profiled(*b), noise=table, device="GPU")
+
     # 0.17 % a launch and 0.05 % a process, two of each: 99 % lie within 2.576 * 0.2506 % = 0.65 %.
-    one = compare_times(TimeEvidence(profiled_ns=(1e9,)), TimeEvidence(profiled_ns=(1.004e9,)))
-    assert one.verdict == "inconclusive"
+    one = of((1e9,), (1.004e9,))
+    assert (one.verdict, one.method, one.p) == ("inconclusive", "band", None)
     assert math.log(one.high / one.low) / 2.0 == pytest.approx(2.5758 * 0.002506, rel=1e-3)
-    assert compare_times(TimeEvidence(profiled_ns=(1e9,)), TimeEvidence(profiled_ns=(1.013e9,))).verdict == "slower"
-    assert compare_times(TimeEvidence(profiled_ns=(1e9,)), TimeEvidence(profiled_ns=(1.011e9,))).verdict != "slower"
+    assert (of((1e9,), (1.013e9,)).verdict, of((1.013e9,), (1e9,)).verdict) == ("slower", "faster")
+    assert of((1e9,), (1.011e9,)).verdict == "inconclusive"
     # Short launches repeat less well: 50 ns are 2.5 % of 2 us.
-    short = compare_times(TimeEvidence(profiled_ns=(2000.0,)), TimeEvidence(profiled_ns=(2100.0,)))
-    assert short.verdict == "inconclusive"
+    assert of((2000.0,), (2100.0,)).verdict == "inconclusive"
+    ten = of((1e6,), (2e6,) * 10)
+    assert (ten.verdict, ten.method, ten.n_a, ten.n_b) == ("slower", "band", 1, 10)
+    assert compare_times(profiled(1e9), profiled(2e9), noise=table, device="another").verdict == "inconclusive"
+    assert compare_times(profiled(1e9), profiled(2e9, kernel="3d"), noise=table, device="GPU").verdict == "inconclusive"
 
 
-def test_ten_launches_against_one():
-    found = compare_times(TimeEvidence(profiled_ns=(1e6,)), TimeEvidence(profiled_ns=(2e6,) * 10))
-    assert (found.verdict, found.method, found.n_a, found.n_b) == ("slower", "band", 1, 10)
+def test_five_launches_a_side_are_judged_by_their_ranks():
+    found = compare_times(profiled(*[1e6 + i for i in range(5)]), profiled(*[2e6 + i for i in range(5)]))
+    assert (found.verdict, found.method, found.source) == ("slower", "ranks", "profiler")
+    assert found.p == pytest.approx(2 / 252)
 
 
 def test_a_measurement_against_itself_is_the_same_however_few():
     for evidence in (TimeEvidence(taken(5.0)), TimeEvidence(profiled_ns=(7.0,)), TimeEvidence(taken(1.0, 9.0, 4.0))):
         found = compare_times(evidence, evidence)
-        assert (found.verdict, found.delta_ns, found.ratio, found.p) == ("same", 0.0, 1.0, 1.0)
+        assert (found.verdict, found.delta_ns, found.ratio, found.p) == ("same", 0.0, 1.0, None)
 
 
 def test_what_was_taken_in_different_ways_is_not_mixed():
@@ -192,8 +208,10 @@ def test_swapping_mirrors_the_verdict(times_a, times_b, profiled_a, profiled_b):
     there, back = compare_times(a, b), compare_times(b, a)
     assert back.verdict == MIRROR.get(there.verdict, there.verdict)
     assert (there.a_ns, there.b_ns, there.n_a, there.source) == (back.b_ns, back.a_ns, back.n_b, back.source)
-    if there.ratio is not None:
+    assert (there.p is None) == (back.p is None)
+    if there.p is not None:
         assert there.p == pytest.approx(back.p)
+    if there.ratio is not None:
         assert there.ratio * back.ratio == pytest.approx(1.0)
     if there.low is not None:
         assert there.low * back.high == pytest.approx(1.0)

@@ -240,7 +240,8 @@ def test_one_launch_against_ten(store):
     put(store, 2, [], extra=extra * 10)
     (only,) = compare("@last~1", "@last", store).pairs
     assert (len(only.launches_a), len(only.launches_b), only.duration.n_b) == (1, 10, 10)
-    assert (only.duration.delta_ns, only.duration.method) == (0.0, "band")
+    assert (only.duration.delta_ns, only.duration.verdict, only.duration.p) == (0.0, "inconclusive", None)
+    assert only.duration.reason == "1 + 10 profiled launches; a verdict needs 5"
 
 
 def test_a_revision_without_a_run_says_how_to_make_one(store):
