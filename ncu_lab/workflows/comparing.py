@@ -41,6 +41,8 @@ def compare(
     where: str = "",
     *,
     stages: Sequence[str] = (),
+    stage_a: str | None = None,
+    stage_b: str | None = None,
     launch_a: int | None = None,
     launch_b: int | None = None,
     by_hand: Sequence[str] = (),
@@ -57,6 +59,8 @@ def compare(
         where: The options that name the store (`` --example``), for commands that are told to be typed.
         stages: Only these stages; by default all. Where both references name a stage, those two are compared; where
             one does, the other run's launches of it.
+        stage_a: The stage that is meant of A, as if its reference named it.
+        stage_b: Likewise of B.
         launch_a: The launch of A to compare, whatever it is called; by default all are paired.
         launch_b: Likewise of B; where only one of the two is given, the other run must leave no choice.
         by_hand: What belongs together by the user's word: ``A=B``, each a stage, a kernel or the number of a launch.
@@ -70,6 +74,7 @@ def compare(
     """
     contexts = find_sides(a, b, shelf or StoreShelf(store, where))
     for side_a, side_b in contexts:
+        side_a.stage, side_b.stage = stage_a or side_a.stage, stage_b or side_b.stage
         _choose(side_a, side_b, launch_a, launch_b)
     _keep_stages([side for sides in contexts for side in sides], stages)
     measured, unread = (noise, []) if noise is not None else read_noise_table(store)

@@ -5,16 +5,63 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from ncu_lab.analyze.summary import summarize
 from ncu_lab.errors import InputError
 from ncu_lab.model import LaunchSummary, Notice, Problem, Run, RunMeta
 from ncu_lab.store import Store
 from ncu_lab.store.directory import passed_over
-from ncu_lab.workflows.reading import find_run, revision_runs
+from ncu_lab.workflows.reading import Found, find_run, revision_runs
 
 Context = tuple[Problem | None, str | None, str | None]
 """What runs must agree in to stand for one: problem, model of GPU, and the name of a foreign program."""
+
+
+class Shelf(Protocol):
+    """Where references are looked up: a store and the files beside it, or only what a page may show."""
+
+    def of_revision(self, reference: str) -> list[RunMeta]:
+        """List the complete runs of a commit, the best first; none where the reference means something else."""
+
+    def find(self, reference: str) -> Found:
+        """Return the run that a reference means which is no commit.
+
+        Raises:
+            InputError: When there is none.
+        """
+
+    def read(self, run: str) -> Run:
+        """Read a run by its id.
+
+        Raises:
+            InputError: When it cannot be read.
+        """
+
+
+class StoreShelf:
+    """A store, and whatever files a user names: what the commands look in."""
+
+    def __init__(self, store: Path, where: str = "") -> None:
+        """Look in a store.
+
+        Args:
+            store: The folder of runs.
+            where: The options that name it, for commands that are told to be typed.
+        """
+        self._path, self._where, self._store = store, where, Store(store)
+
+    def of_revision(self, reference: str) -> list[RunMeta]:
+        """See :func:`ncu_lab.workflows.reading.revision_runs`."""
+        return revision_runs(reference, self._path, self._where)
+
+    def find(self, reference: str) -> Found:
+        """See :func:`ncu_lab.workflows.reading.find_run`."""
+        return find_run(reference, self._path, self._where)
+
+    def read(self, run: str) -> Run:
+        """Read a run whole."""
+        return self._store.read_whole(run)
 
 
 @dataclass
@@ -58,7 +105,7 @@ class Side:
         return self.runs[0].meta.id if len(self.runs) == 1 else self.reference
 
 
-def find_sides(a: str, b: str, store: Path, where: str = "") -> list[tuple[Side, Side]]:
+def find_sides(a: str, b: str, shelf: Shelf) -> list[tuple[Side, Side]]:
     """Return the runs that two references mean, and which are to be compared with which.
 
     A revision means its newest complete run per stage, problem and model of GPU. Runs of the problems and GPUs that
@@ -67,13 +114,12 @@ def find_sides(a: str, b: str, store: Path, where: str = "") -> list[tuple[Side,
     Args:
         a: Reference of A (see :func:`ncu_lab.workflows.reading.find_run`).
         b: Reference of B.
-        store: The folder of runs.
-        where: The options that name the store, for commands that are told to be typed.
+        shelf: Where they are looked up.
 
     Raises:
         InputError: When a reference means nothing, or its run cannot be read.
     """
-    found_a, found_b = _Candidates(a, store, where), _Candidates(b, store, where)
+    found_a, found_b = _Candidates(a, shelf), _Candidates(b, shelf)
     common = [context for context in found_b.contexts if context in found_a.contexts]
     if not common:
         return [(found_a.side(found_a.contexts[0]), found_b.side(found_b.contexts[0]))]
@@ -89,11 +135,11 @@ def find_sides(a: str, b: str, store: Path, where: str = "") -> list[tuple[Side,
 class _Candidates:
     """The runs that one reference may mean, by what they can be compared with."""
 
-    def __init__(self, reference: str, store: Path, where: str) -> None:
+    def __init__(self, reference: str, shelf: Shelf) -> None:
         self.reference = reference
-        self._store = Store(store)
-        self._metas = revision_runs(reference, store, where)
-        self._found = None if self._metas else find_run(reference, store, where)
+        self._shelf = shelf
+        self._metas = shelf.of_revision(reference)
+        self._found = None if self._metas else shelf.find(reference)
         metas = self._metas if self._found is None else [self._found.run.meta]
         self.contexts = list(dict.fromkeys(_context(meta) for meta in metas))
 
@@ -117,7 +163,7 @@ class _Candidates:
             if runs and set(meta.stages) <= covered:
                 continue
             try:
-                runs.append(self._store.read_whole(meta.id))
+                runs.append(self._shelf.read(meta.id))
             except InputError as error:
                 errors.append(error)
             else:

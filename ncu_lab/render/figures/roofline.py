@@ -46,7 +46,7 @@ _COLLECTED_WITH: Mapping[Family, str] = {"fp32": "flop", "tensor": "tensor_flop"
 _BYTES_KEY: Mapping[Level, str] = {"l1": "l1_bytes", "shared": "shared_bytes", "l2": "l2_bytes", "dram": "dram_bytes"}
 
 HEIGHT_PX = 470
-_LEFT_PX, _TOP_PX, _BOTTOM_PX = 58, 26, 48
+LEFT_PX, TOP_PX, BOTTOM_PX = 58, 26, 48
 RAIL_FROM_PX = 560
 """Narrower figures have no rail; the table below them names the numbers."""
 
@@ -96,8 +96,8 @@ def roofline(
         return _not_collected(canvas, level, family)
     others = [one for one in beside[:MOST_BESIDE] if one.family == family]
     rail = rail_px([row.stage for row, _ in entries]) if width >= RAIL_FROM_PX else 8
-    plot_height = HEIGHT_PX - _TOP_PX - _BOTTOM_PX
-    frame = make_frame([chart, *others], level, width - _LEFT_PX - rail, plot_height)
+    plot_height = HEIGHT_PX - TOP_PX - BOTTOM_PX
+    frame = make_frame([chart, *others], level, width - LEFT_PX - rail, plot_height)
     panel = Panel(1, 0.0, frame.width, frame.width)
     marks = _marks(ladder, entries, frame)
     covered = [*(mark.box for mark in marks), *(box for one in others if (box := flat_box(frame, one, level)))]
@@ -111,16 +111,22 @@ def roofline(
         draw_rail(canvas, frame, marks, selected)
     if others:
         _key(canvas, others, name_of(ladder))
+    y_axis = draw_axes(canvas, panel, frame, level)
+    margin = {"l": LEFT_PX, "r": rail, "t": TOP_PX, "b": BOTTOM_PX}
+    return canvas.figure(HEIGHT_PX, margin, yaxis=y_axis)
+
+
+def draw_axes(canvas: Canvas, panel: Panel, frame: Frame, level: Level) -> dict[str, Any]:
+    """Draw the x axis of a roofline at a level, and return its y axis."""
+    theme = canvas.theme
     canvas.x_axis(panel, frame.x, _ticks(frame.x), "log")
     canvas.axes["xaxis"]["title"] = _title(theme, f"FLOP per byte, {LEVEL_LABELS[level]} (log)")
-    y_axis: dict[str, Any] = {
+    return {
         "type": "log", "range": list(frame.y), "tickvals": [value * _TERA for value, _ in _ticks(_in_tera(frame.y))],
         "ticktext": [text for _, text in _ticks(_in_tera(frame.y))], "gridcolor": theme.grid, "zeroline": False,
         "tickfont": {"size": SMALL, "color": theme.muted}, "showline": True, "linecolor": theme.border,
         "fixedrange": True, "title": _title(theme, "TFLOP/s, by instruction counters (log)"),
     }  # fmt: skip
-    margin = {"l": _LEFT_PX, "r": rail, "t": _TOP_PX, "b": _BOTTOM_PX}
-    return canvas.figure(HEIGHT_PX, margin, yaxis=y_axis)
 
 
 def _not_collected(canvas: Canvas, level: Level, family: Family) -> go.Figure:
@@ -206,7 +212,7 @@ def _other_points(canvas: Canvas, panel: Panel, chart: Roofline, level: Level, s
         x=[point.intensity for point in points],
         y=[point.flop_per_s for point in points],
         customdata=[point.stage for point in points],
-        hovertext=[_hover(point.stage, point, chart.label) for point in points],
+        hovertext=[point_hover(point.stage, point, chart.label) for point in points],
         hoverinfo="text",
         marker={
             "symbol": symbol,
@@ -261,7 +267,7 @@ def _points(canvas: Canvas, panel: Panel, marks: Sequence[Mark], selected: str |
         x=[mark.point.intensity for mark in drawn],
         y=[mark.point.flop_per_s for mark in drawn],
         customdata=[mark.id for mark in drawn],
-        hovertext=[_hover(mark.id, mark.point) for mark in drawn],
+        hovertext=[point_hover(mark.id, mark.point) for mark in drawn],
         hoverinfo="text",
         marker={
             "symbol": ["square" if mark.number is None else "circle" for mark in drawn],
@@ -291,7 +297,8 @@ def _points(canvas: Canvas, panel: Panel, marks: Sequence[Mark], selected: str |
     )
 
 
-def _hover(name: str, point: RooflinePoint, where: str = "") -> str:
+def point_hover(name: str, point: RooflinePoint, where: str = "") -> str:
+    """Say where a launch stands, in the words of a hover label."""
     told = f" on {where}" if where else ""
     level = next(known for known in LEVEL_LABELS if known == point.level)
     return (
