@@ -8,14 +8,12 @@ from typing import Any
 
 from dash import html
 
-from ncu_lab.metrics import OVER_IDEAL
-from ncu_lab.model import Access, AccessUse, Inspection, MetricValue, RuleFinding, RunMeta
+from ncu_lab.model import Inspection, MetricValue, RuleFinding, RunMeta
 from ncu_lab.render import launch_headlines as headlines
 from ncu_lab.render import numbers
 from ncu_lab.render.figures.launch_units import AT_LIMIT
-from ncu_lab.render.figures.memory_chart import amount_text, link_name
 from ncu_lab.render.ladder_words import versions
-from ncu_lab.render.launch_tables import Cell, Row, accesses_of
+from ncu_lab.render.launch_tables import ACCESS_HEADER, AccessRow, Cell, access_rows, between_units_table
 from ncu_lab.render.visible import visible
 from ncu_lab.render.wording import clock_words, extent
 from ncu_lab_dash.parts import data_table, exact, unbroken
@@ -23,7 +21,6 @@ from ncu_lab_dash.parts import data_table, exact, unbroken
 MOST_METRICS = 80
 """Metrics that a search shows at most; it says how many more match."""
 
-_KIND_TITLES = {"ld": "load", "st": "store", "atom": "atomic", "red": "reduction", "tma": "TMA"}
 _SENTENCE = re.compile(r"(?<=[.!?]) +(?=[A-Z])|(?<=[a-z]\.)(?=[A-Z])")
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -79,55 +76,30 @@ def strip(found: Inspection) -> list[Any]:
 
 def accesses_body(found: Inspection) -> list[Any]:
     """Return the table of accesses, and what went between the units."""
-    uses = {(use.space, use.kind): use for use in found.traffic.uses}
-    rows = [_access(one, uses.get((one.space, one.kind))) for one in accesses_of(found)]
-    head = ["Access", "Requests", "Moved", "÷ ideal", "Per request", "Hit rate", "Of its peak"]
-    kinds = ["text", *["number"] * 6]
-    titles = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in zip(head, kinds, strict=True)])
-    between = [link for link in found.traffic.links if link.unit == "byte" and link.amount is not None]
-    duration = found.view.summaries[0].value("duration_ns")
-    moved: list[Row] = [
-        [
-            link_name(link),
-            Cell(amount_text(link), link.amount),
-            amount_text(link, duration) if duration else numbers.MISSING,
-            Cell(numbers.percent(link.pct, table=True), link.pct),
-        ]
-        for link in between
-    ]
+    rows = [_access(one) for one in access_rows(found)]
+    kinds = ["text", *["number"] * (len(ACCESS_HEADER) - 1)]
+    titles = html.Tr(
+        [html.Th(text, className=kind, scope="col") for text, kind in zip(ACCESS_HEADER, kinds, strict=True)]
+    )
     tables: list[Any] = []
     if rows:
-        tables.append(html.Div(html.Table([html.Thead(titles), html.Tbody(rows)]), className="table-scroll"))
+        tables.append(html.Div(html.Table([html.Thead(html.Tr(titles)), html.Tbody(rows)]), className="table-scroll"))
+    header, moved = between_units_table(found)
     if moved:
-        table = data_table(["Between units", "Moved", "Per second", "Of its peak"], moved)
-        tables.append(html.Div(table, className="table-scroll spaced"))
+        tables.append(html.Div(data_table(header, moved), className="table-scroll spaced"))
     return tables
 
 
-def _access(one: Access, use: AccessUse | None) -> html.Tr:
-    over = one.over_ideal
-    judged: Any = numbers.ratio(over)
-    if over is not None and over > OVER_IDEAL:
-        judged = html.Span(f"✗ {numbers.ratio(over)}", className="chip worse")
-    worst = max(one.culprits, key=lambda culprit: culprit.excess, default=None)
-    hit, peak = (use.hit_pct, use.peak_pct) if use else (None, None)
-    over_limit = over is not None and over > OVER_IDEAL
-    at = worst.place.rpartition("/")[2] if worst is not None and worst.excess and over_limit else ""
-    values: list[tuple[Any, float | None]] = [
-        (numbers.count(one.requests), one.requests),
-        (f"{numbers.count(one.amount)} {one.unit}s" if one.amount is not None else numbers.MISSING, one.amount),
-        (judged, over),
-        (numbers.significant(one.per_request), one.per_request),
-        (numbers.percent(hit, table=True), hit),
-        (_peak(peak), peak),
-    ]
-    cells = [
-        html.Td(unbroken(shown) if isinstance(shown, str) else shown, className="number", **exact(value))
-        for shown, value in values
-    ]
-    name = f"{one.space.capitalize()} {_KIND_TITLES.get(one.kind, one.kind)}"
-    where = html.Div(f"mostly at {visible(at)}", className="muted place") if at else None
-    return html.Tr([html.Td([name, where], className="text"), *cells])
+def _access(one: AccessRow) -> html.Tr:
+    requests, amount, over_ideal, per_request, hit, peak = one.cells
+    judged = html.Span(f"✗ {over_ideal.text}", className="chip worse") if one.over else unbroken(over_ideal.text)
+    shown: list[tuple[Any, Cell]] = [
+        (unbroken(requests.text), requests), (unbroken(amount.text), amount), (judged, over_ideal),
+        (unbroken(per_request.text), per_request), (unbroken(hit.text), hit), (_peak(peak.value), peak),
+    ]  # fmt: skip
+    cells = [html.Td(words, className="number", **exact(cell.value)) for words, cell in shown]
+    where = html.Div(f"mostly at {one.place}", className="muted place") if one.place else None
+    return html.Tr([html.Td([one.name, where], className="text"), *cells])
 
 
 def _peak(pct: float | None) -> Any:

@@ -10,7 +10,7 @@ from dash import dcc, html
 
 from ncu_lab.metrics import STALL_FAMILIES
 from ncu_lab.render.launch_tables import Cell
-from ncu_lab.render.numbers import THIN
+from ncu_lab.render.numbers import unbroken as unbroken  # pages take it from here
 from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_colour, stall_family, stall_label
 from ncu_lab_dash import ids
 
@@ -170,11 +170,6 @@ def stall_legend(reasons: Sequence[str], theme: Theme) -> list[html.Div]:
 
 def _key(label: str, colour: str) -> html.Span:
     return html.Span([html.I(className="swatch", style={"background": colour}), label], className="key")
-
-
-def unbroken(text: str) -> str:
-    """Keep numbers and units on one line: a browser may break a line at a thin space, not at a narrow no-break one."""
-    return text.replace(THIN, "\u202f")
 
 
 def code(text: str) -> html.Pre:

@@ -49,6 +49,11 @@ def plain_spaces(text: str) -> str:
     return text.replace(THIN, " ")
 
 
+def unbroken(text: str) -> str:
+    """Keep numbers and units on one line: a browser may break a line at a thin space, not at a narrow no-break one."""
+    return text.replace(THIN, "\u202f")
+
+
 def _known(value: float | None) -> bool:
     return value is not None and not math.isnan(value)
 

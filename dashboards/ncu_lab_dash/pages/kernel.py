@@ -11,10 +11,10 @@ from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_u
 from dash.exceptions import PreventUpdate
 
 from ncu_lab.errors import NcuLabError
-from ncu_lab.metrics.links import LINK_SECTION
 from ncu_lab.model import Inspection, RunMeta
-from ncu_lab.render import launch_headlines as headlines
 from ncu_lab.render import numbers
+from ncu_lab.render.launch_cards import accesses_card, rules_card, spots_card
+from ncu_lab.render.launch_headlines import is_at_limit
 from ncu_lab.render.visible import visible
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab_dash import ids, kernel_cards
@@ -25,7 +25,6 @@ from ncu_lab_dash.kernel_figures import (
     draw_stalls,
     draw_units,
     lacks,
-    spots_words,
 )
 from ncu_lab_dash.kernel_layout import empty_state, layout
 from ncu_lab_dash.kernel_spots import spot_tables
@@ -220,7 +219,7 @@ def _register_page(app: Dash, served: Served) -> None:
             html.Span(link, className="shown-query", hidden=True),
         ]
         notices = [html.P(visible(notice.message)) for notice in meta.warnings]
-        limit = "banner at-limit" if headlines.is_at_limit(found) else "banner"
+        limit = "banner at-limit" if is_at_limit(found) else "banner"
         parts = (kernel_cards.signature(found), kernel_cards.banner(found), limit, kernel_cards.strip(found))
         return "", None, context, *parts, notices
 
@@ -249,10 +248,10 @@ def _register_figure(app: Dash, runs: RunData, name: str, draw: Draw, fields: tu
             drawn.figure if drawn.figure is not None else no_update,
             "" if drawn.figure is not None else "no-figure",
             drawn.missing,
-            unbroken(drawn.title),
-            unbroken(drawn.note),
-            unbroken(drawn.foot),
-            table_json(*drawn.table) if drawn.table[0] else "",
+            unbroken(drawn.card.title),
+            unbroken(drawn.card.note),
+            unbroken(drawn.card.foot),
+            table_json(*drawn.card.table) if drawn.card.table[0] else "",
             True if drawn.folded else no_update,
         )
 
@@ -275,9 +274,11 @@ def _register_spots(app: Dash, runs: RunData) -> None:
         if found is None or screen is None:
             raise PreventUpdate
         view = read_view({**dict(zip(fields, values, strict=True)), "theme": theme})
-        title, note, missing = spots_words(found)
-        tables = [] if missing else spot_tables(found.spots, view, theme_of(view.theme, screen))
-        return unbroken(title), unbroken(visible(note)), missing, tables
+        card = spots_card(found)
+        if card.lacking:
+            return card.title, "", lacks(found, card.lacking), []
+        tables = spot_tables(found.spots, view, theme_of(view.theme, screen))
+        return unbroken(card.title), unbroken(visible(card.note)), None, tables
 
     app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
         ClientsideFunction("tables", "drawSpots"),
@@ -299,15 +300,11 @@ def _register_tables(app: Dash, runs: RunData) -> None:
         found = runs.find(*_shown(told))
         if found is None:
             raise PreventUpdate
-        accesses, rules = kernel_cards.accesses_body(found), kernel_cards.rules_body(found)
-        lacking = None if accesses else lacks(found, "requests, sectors and wavefronts", LINK_SECTION)
-        silent = None if rules else html.P("The report holds no results of rules.", className="muted")
-        foot = "Hardware counters; ÷ ideal against what the widths of the accesses need at best."
-        warned = "Global = of the launch's duration, local = of the part a rule looks at. "
-        warned += "Estimates overlap: they do not add up."
+        accesses, rules = accesses_card(found), rules_card(found)
+        lacking = lacks(found, accesses.lacking) if accesses.lacking else None
         return (
-            unbroken(headlines.accesses_headline(found)), lacking, accesses, foot if accesses else "",
-            unbroken(headlines.rules_headline(found)), silent, rules, warned if rules else "",
+            unbroken(accesses.title), lacking, kernel_cards.accesses_body(found), accesses.foot,
+            unbroken(rules.title), None, kernel_cards.rules_body(found), rules.foot,
         )  # fmt: skip
 
     @app.callback(

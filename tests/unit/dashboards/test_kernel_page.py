@@ -169,4 +169,4 @@ def test_a_narrow_page_has_the_table_instead_of_the_chart():
     drawn = draw_chart(found, KernelView(), Screen(390))
     assert drawn.figure is None
     assert drawn.folded
-    assert len(drawn.table[1]) >= 13
+    assert len(drawn.card.table[1]) >= 13
