@@ -31,7 +31,7 @@ SIGNS: Mapping[TimeVerdict | MetricVerdict, str] = {
     "better": "✓", "worse": "✗", "changed": "≠", "missing": MISSING,
 }  # fmt: skip
 
-_CLASSES: Mapping[QuantityClass, str] = {
+CLASS_NAMES: Mapping[QuantityClass, str] = {
     "time": "times",
     "profiled_time": "profiled durations",
     "noisy": "counters that vary",
@@ -117,10 +117,11 @@ def time_words(change: TimeChange | None) -> str:
     if change.delta_ns is None:
         return f"{sign} not comparable   {both}"
     delta = numbers.duration_change(change.delta_ns, scale)
-    return f"{sign} {_verdict_words(change)}   {both} ({delta}, {share_words(change)})"
+    return f"{sign} {verdict_words(change)}   {both} ({delta}, {share_words(change)})"
 
 
-def _verdict_words(change: TimeChange) -> str:
+def verdict_words(change: TimeChange) -> str:
+    """``1.66× faster``, ``3.1 % slower``; the bare verdict where it is neither."""
     if change.verdict not in ("faster", "slower") or change.ratio is None:
         return change.verdict
     if abs(change.ratio - 1.0) < _SMALL:
@@ -235,9 +236,9 @@ def comparable_words(pairs: Sequence[Pair], *, forced: bool) -> str:
 
 def reason_words(reason: Difference) -> str:
     """``another driver (580.1 and 590.2) forbids times, profiled durations``."""
-    if len(reason.forbids) == len(_CLASSES):
+    if len(reason.forbids) == len(CLASS_NAMES):
         return f"{reason.words} forbids everything"
-    return f"{reason.words} forbids {', '.join(_CLASSES[one] for one in reason.forbids)}"
+    return f"{reason.words} forbids {', '.join(CLASS_NAMES[one] for one in reason.forbids)}"
 
 
 def caution_words(comparabilities: Iterable[Comparability]) -> list[str]:

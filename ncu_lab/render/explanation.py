@@ -95,7 +95,7 @@ def _change(explanation: Explanation) -> str:
     if change is None:
         return ""
     scale = max(change.a_ns, change.b_ns)
-    parts = [_contribution(one, scale) for one in explanation.contributions]
+    parts = [contribution_words(one, scale) for one in explanation.contributions]
     why = ", ".join(parts) if parts else "nothing changed it by half a percent"
     return f"Since {explanation.predecessor}, {_from_to(change.a_ns, change.b_ns)}: {why}."
 
@@ -107,7 +107,8 @@ def _from_to(a_ns: float, b_ns: float) -> str:
     return f"{number if after.endswith(numbers.THIN + unit) else before} → {after}"
 
 
-def _contribution(one: Contribution, scale_ns: float) -> str:
+def contribution_words(one: Contribution, scale_ns: float) -> str:
+    """``−2.22 ms by instructions (−30 %)``; ``scale_ns`` is a duration whose unit and digits it takes."""
     name = NET if one.factor == "stalls/warps" else one.factor
     change = numbers.signed(numbers.percent(one.change * 100.0))
     reasons = ", ".join(reason_name(reason) for reason in one.reasons[:REASONS_NAMED])
