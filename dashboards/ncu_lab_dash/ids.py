@@ -157,3 +157,29 @@ OPENED_KEYS = "opened-keys"
 """Store of the browser's session: keys of the files that it opened."""
 
 OPENED_CARDS = "opened-cards"
+
+# The History page
+
+HISTORY_URL = "history-url"
+HISTORY_LEAVE = "history-leave"
+"""The address as a click in the figure sets it: it leads to another page."""
+
+HISTORY_PAGE = "history-page"
+HISTORY_CONTEXT = "history-context"
+HISTORY_EMPTY = "history-empty"
+HISTORY_CARDS = "history-cards"
+HISTORY_SHOWN = "history-shown"
+HISTORY_STAGE = "history-stage"
+HISTORY_METRIC = "history-metric"
+HISTORY_PROBLEM = "history-problem"
+HISTORY_DEVICE = "history-device"
+HISTORY_BELOW = "history-below"
+HISTORY_RANGE = "history-range"
+"""Store: the rows shown."""
+
+HISTORY_RANGES = "history-ranges"
+HISTORY_BANNER = "history-banner"
+HISTORY_NOTICES = "history-notices"
+
+HISTORY = "history"
+CHANGES = "changes"
