@@ -93,10 +93,7 @@ def ladder(
     stages = load_stages()
     wanted = problem or (Problem(size, size, size) if size is not None else None)
     if runs is not None:
-        opened = [open_run(reference, store) for reference in runs]
-        newest = max(opened, key=lambda run: run.meta.created)
-        whole = build_ladder(opened, stages, wanted or _problem_of(newest.meta, store))
-        return _completed(whole, opened, stages)
+        return ladder_of([open_run(reference, store) for reference in runs], wanted)
     metas, notices = list_runs(store)
     candidates = [meta for meta in metas if meta.status in USABLE and meta.problem is not None and meta.stages]
     if device is not None:
@@ -105,12 +102,23 @@ def ladder(
     if not fitting:
         raise _nothing(store, candidates, wanted)
     chosen, superseded, corrupt = _newest_per_stage(fitting, stages, Store(store))
-    whole = build_ladder(chosen, stages, _problem_of(chosen[0].meta, store))
+    whole = build_ladder(chosen, stages, _problem_of(chosen[0].meta))
     return replace(
         _completed(whole, chosen, stages),
         omitted=(*whole.omitted, *superseded),
         warnings=(*whole.warnings, *notices, *corrupt),
     )
+
+
+def ladder_of(runs: Sequence[Run], problem: Problem | None = None) -> Ladder:
+    """Build the ladder of given runs, by default of the problem of the newest of them.
+
+    Raises:
+        InputError: When it is of no matrix multiply.
+    """
+    stages = load_stages()
+    newest = max(runs, key=lambda run: run.meta.created)
+    return _completed(build_ladder(runs, stages, problem or _problem_of(newest.meta)), runs, stages)
 
 
 def _completed(ladder: Ladder, runs: Sequence[Run], stages: Mapping[str, Stage]) -> Ladder:
@@ -144,11 +152,9 @@ def _explained(ladder: Ladder, runs: Sequence[Run], stages: Mapping[str, Stage])
     return {row.stage.id: explanation}
 
 
-def _problem_of(meta: RunMeta, store: Path) -> Problem:
+def _problem_of(meta: RunMeta) -> Problem:
     if meta.problem is None:
-        raise InputError(
-            f"run {meta.id} in {store} is of no matrix multiply of the ladder", f"ncu-lab show {meta.id} shows it."
-        )
+        raise InputError(f"run {meta.id} is of no matrix multiply of the ladder", f"ncu-lab show {meta.id} shows it.")
     return meta.problem
 
 
