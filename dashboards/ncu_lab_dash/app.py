@@ -7,7 +7,7 @@ from typing import Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from ncu_lab.render.palette import DARK, LIGHT
+from ncu_lab.render.palette import root_css
 from ncu_lab_dash import ids
 from ncu_lab_dash.data import LadderData
 from ncu_lab_dash.guard import guard
@@ -28,10 +28,7 @@ _INDEX = """<!DOCTYPE html>
 <title>{%title%}</title>
 {%favicon%}
 <style>
-:root { color-scheme: light; __LIGHT__ }
-@media (prefers-color-scheme: dark) { :root { color-scheme: dark; __DARK__ } }
-:root[data-theme="light"] { color-scheme: light; __LIGHT__ }
-:root[data-theme="dark"] { color-scheme: dark; __DARK__ }
+__TOKENS__
 </style>
 {%css%}
 </head>
@@ -62,7 +59,7 @@ def create_app(
         title="ncu-lab",
         update_title="",
     )
-    app.index_string = _INDEX.replace("__LIGHT__", LIGHT.css()).replace("__DARK__", DARK.css())
+    app.index_string = _INDEX.replace("__TOKENS__", root_css())
     app.layout = _shell
     # Every page at once is never shown; it tells Dash which components there may be.
     everything = html.Div([_shell(), *(page.layout("") for page in PAGES)])

@@ -92,6 +92,17 @@ DARK = Theme(
 )
 THEMES: Mapping[ThemeName, Theme] = {"light": LIGHT, "dark": DARK}
 
+def root_css() -> str:
+    """Return the rules that give a page its tokens: by what the system prefers, or by ``data-theme`` of its root."""
+    light, dark = (f"color-scheme: {theme.name}; {theme.css()}" for theme in (LIGHT, DARK))
+    return (
+        f":root {{ {light} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n"
+        f':root[data-theme="light"] {{ {light} }}\n'
+        f':root[data-theme="dark"] {{ {dark} }}'
+    )
+
+
 _STALLS: Mapping[str, tuple[str, str]] = {
     "selected": ("#046c46", "#179060"),
     "not_selected": ("#9ee2cb", "#a3edd5"),
@@ -135,6 +146,10 @@ _SHORT_LABELS: Mapping[str, str] = {
     "short_scoreboard": "short sb.",
     "long_scoreboard": "long sb.",
 }
+
+
+DIMMED = 0.22
+"""Opacity of what stands back while one family is looked at."""
 
 
 def stall_colour(reason: str, theme: Theme) -> str:
