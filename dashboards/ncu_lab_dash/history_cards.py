@@ -19,7 +19,10 @@ from ncu_lab.render.visible import visible
 from ncu_lab_dash import ids
 from ncu_lab_dash.compare_view import compare_address
 from ncu_lab_dash.history_view import LASTS, HistoryView, places_shown, row_key
-from ncu_lab_dash.parts import code, exact, held, unbroken
+from ncu_lab_dash.parts import aria, code, exact, held, unbroken
+
+EXAMPLE = " --example"
+"""The option of the bundled runs, which nothing can be added to."""
 
 _HEADER = (
     ("Commit", "text"), ("Message", "text"), ("Date", "text"), ("Before", "number"), ("After", "number"),
@@ -69,7 +72,7 @@ def range_buttons(one: KernelHistory, view: HistoryView) -> list[Any]:
             html.Button(
                 words,
                 className="quiet pressable",
-                **{"aria-pressed": str(key == chosen).lower()},
+                **aria(pressed=str(key == chosen).lower()),
                 **held(choose=ids.HISTORY_RANGE, key=key),
             )
             for key, words in options
@@ -77,14 +80,30 @@ def range_buttons(one: KernelHistory, view: HistoryView) -> list[Any]:
     ]
 
 
-def changes_table(one: KernelHistory, history: History, where: str) -> Any:
-    """Return the table of what changed, what is not compared, and what failed; the newest first.
+def changes_body(one: KernelHistory, history: History, where: str) -> list[Any]:
+    """Return the table of what changed, and a command: to bisect its last change, or to profile commits without any.
 
     Args:
         one: The line.
         history: What it is of.
-        where: The options that name the store, for commands that are told to be typed.
+        where: The options that name the store.
     """
+    table = _changes_table(one, history, where)
+    command = bisect_command(one.changes[-1], one, history, where) if one.changes else ""
+    if command:
+        words = "To look for the commit of the last change, also among those without a run:"
+    elif len(one.points) > 1:
+        return [table or html.P("Nothing changed, failed or was left uncompared.", className="muted")]
+    else:
+        words = "To give it neighbours, profile commits, or a range of them:"
+        stage = f" --stage {shlex.quote(one.stage)}" if one.stage else ""
+        command = as_called(f"ncu-lab profile --rev HEAD~5..HEAD{stage}{'' if where == EXAMPLE else where}")
+    copy = html.Button("Copy", className="quiet", **held(copy=command))
+    return [table, html.P(words, className="muted spaced"), html.Div([code(command), copy], className="copy")]
+
+
+def _changes_table(one: KernelHistory, history: History, where: str) -> Any:
+    """Return the table of what changed, what is not compared, and what failed, the newest first; None without any."""
     places = {row.meta.id: number for number, row in enumerate(one.rows)}
     found: list[tuple[float, Any]] = [
         (places[change.first.meta.id], _change_row(change, one, history, where)) for change in one.changes

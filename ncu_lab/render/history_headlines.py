@@ -31,7 +31,7 @@ def banner(one: KernelHistory, history: History) -> tuple[str, str]:
     now = _amount(one.points[-1], history)
     if len(one.points) == 1:
         what = "commit" if history.order == "commits" else "run"
-        evidence = "A change needs two of them: this page follows the stage as soon as another one is profiled."
+        evidence = f"A change needs two: another {what} shows here as soon as it is profiled."
         return f"One {what} so far: {now}", evidence
     if not one.changes:
         return f"No change in {_counted(one.points, history.order)}: {now}", _steadiness(one)
@@ -51,12 +51,11 @@ def title(one: KernelHistory, history: History) -> str:
         return f"{name}: no value in the rows shown"
     where = f"in {_counted(one.points, history.order)}"
     rises = sum(change.after.estimate.value > change.before.estimate.value for change in one.changes)
-    ways = [("falls", len(one.changes) - rises), ("rises", rises)]
-    told = [f"{verb} {_times(count)}" for verb, count in ways if count]
-    if not told:
-        verb = "stays level" if history.key != SHARE_KEY else "is not judged"
-        return f"{name} {verb} {where}" if len(one.points) > 1 else f"{name} of one {_noun(history.order)}"
-    return f"{name} {' and '.join(told)} {where}"
+    ways = [("down", len(one.changes) - rises), ("up", rises)]
+    told = [f"{way} {_times(count)}" for way, count in ways if count]
+    if told:
+        return f"{name}: {', '.join(told)} {where}"
+    return f"{name}: {'not judged' if history.key == SHARE_KEY else 'no change'} {where}"
 
 
 def foot(one: KernelHistory, history: History) -> str:

@@ -56,7 +56,7 @@ CONTROLS: Mapping[str, tuple[str, str]] = {
 
 _NOTE = (
     "Dot: median; bar: its 99 % interval; line: level, ± 1 % shaded. Hollow: edited tree, not judged; ×: failed. "
-    "Click a dot to compare it with the one before"
+    "A click compares a dot with the one before, and opens the first"
 )
 
 
@@ -264,7 +264,7 @@ def _register_words(app: Dash, data: HistoryData, where: str) -> None:
             history_cards.range_buttons(one, view),
             headlines.changes_title(shown),
             "What ncu-lab diff says of the two runs; newest first. Exact counters need no statistics.",
-            history_cards.changes_table(shown, history, where) or html.P("Nothing to list.", className="muted"),
+            history_cards.changes_body(shown, history, where),
             notices,
         )
 
@@ -305,7 +305,7 @@ def _register_figure(app: Dash, data: HistoryData) -> None:
         view = read_view({**told, "theme": theme})
         shown = cut(one, view.range)
         figure = draw(shown, history, counters_below(data, view), view, screen)
-        zoom = "." if is_narrow(screen) else "; drag to show fewer rows."
+        zoom = "." if is_narrow(screen) else "; drag to see fewer rows."
         title, foot = headlines.title(shown, history), headlines.foot(one, history)
         return (
             figure,

@@ -6,6 +6,7 @@ edited trees are hollow, a change is a line with its verdict, and where nothing 
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ncu_lab.model.history import ChangePoint, HistoryGap, HistoryPoint, KernelHistory
-from ncu_lab.render.figures.canvas import Canvas
+from ncu_lab.render import numbers
+from ncu_lab.render.figures.canvas import Canvas, round_ticks
 from ncu_lab.render.figures.text import SMALL, plain, text_width
 from ncu_lab.render.history_words import (
     amount,
@@ -32,11 +34,12 @@ LEVEL_BAND = 0.01
 _MAIN_PX = 260
 _COUNTER_PX = 84
 _GAP_PX = 26
-_TOP_PX = 44
+_TOP_PX = 12
 _BOTTOM_PX = 46
 _LEFT_PX = 96
 _RIGHT_PX = 20
 _DOT_PX = 8
+_TICK_DIGITS = (3, 4, 5, 6)
 _HEADROOM = 0.18
 """Share of the panel above the highest point, for labels of changes."""
 
@@ -85,7 +88,7 @@ def _main_axes(canvas: Canvas, main: Followed, height: int) -> None:
     values = [point.estimate.value for point in main.history.points] or [0.0, 1.0]
     low, high = min(values), max(values)
     pad = max(high - low, abs(high) * 2.0 * LEVEL_BAND) or 1.0
-    start = max(0.0, low - 0.1 * pad) if low >= 0.0 else low - 0.1 * pad
+    start = max(0.0, low - 0.4 * pad) if low >= 0.0 else low - 0.4 * pad
     start = 0.0 if start < 0.4 * high else start
     title = quantity_name(main.key)
     if start:
@@ -111,9 +114,26 @@ def _y_axis(theme: Theme, title: str, bottom: float, top: float) -> dict[str, An
 
 
 def _ticks(one: Followed, low: float, high: float) -> dict[str, Any]:
-    """Return four ticks in our numbers: Plotly's own would say ``2.5M`` of nanoseconds."""
-    values = [low] if high <= low else [low + (high - low) * step / 3.0 for step in range(4)]
-    return {"tickvals": values, "ticktext": [plain(amount(one.key, value, one.unit)) for value in values]}
+    """Return round ticks in our numbers: Plotly's own would say ``2.5M`` of nanoseconds."""
+    step = round_ticks(high - low)[1]
+    values = [at * step for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return _labelled(one, values or [low])
+
+
+def _labelled(one: Followed, values: Sequence[float]) -> dict[str, Any]:
+    """Return ticks; where digits do not tell neighbours apart, of the first and the last as far as they do."""
+    for digits in _TICK_DIGITS:
+        words = [numbers.duration(value, digits) if one.unit == "ns" else _amount(one, value) for value in values]
+        if len(set(words)) == len(words):
+            break
+    else:
+        kept = {words[0]: values[0], words[-1]: values[-1]}
+        words, values = list(kept), list(kept.values())
+    return {"tickvals": list(values), "ticktext": [plain(text) for text in words]}
+
+
+def _amount(one: Followed, value: float) -> str:
+    return amount(one.key, value, one.unit)
 
 
 def _commit_axis(canvas: Canvas, main: Followed, width: int, panels: int) -> None:
@@ -199,6 +219,7 @@ def _points(canvas: Canvas, main: Followed, places: Mapping[str, int]) -> None:
             customdata=[point.meta.id for point in points],
             hovertext=[_hover(point, main) for point in points],
             hoverinfo="text",
+            cliponaxis=False,
             marker={"symbol": symbol, "size": _DOT_PX, "color": colour, "line": {"width": 1.5, "color": colour}},
             error_y={
                 "type": "data", "symmetric": False, "color": colour, "thickness": 1, "width": 3,
@@ -332,15 +353,14 @@ def _counter(canvas: Canvas, one: Followed, main: Followed, number: int, height:
         return
     values = [point.estimate.value for point in points]
     low, high = min(values), max(values)
-    pad = (high - low) * 0.35 or abs(high) * 0.1 or 1.0
-    canvas.axes[f"yaxis{number}"] |= {"range": [low - pad, high + pad], **_ticks(one, low, high)}
-    canvas.axes[f"yaxis{number}"]["tickvals"] = canvas.axes[f"yaxis{number}"]["tickvals"][::3]
-    canvas.axes[f"yaxis{number}"]["ticktext"] = canvas.axes[f"yaxis{number}"]["ticktext"][::3]
+    pad = max((high - low) * 0.35, abs(high) * LEVEL_BAND) or 1.0
+    ends = [low] if low == high else [low, high]
+    canvas.axes[f"yaxis{number}"] |= {"range": [low - pad, high + pad], **_labelled(one, ends)}
     at = [by_row[_row_key(point)] for point in points]
     told = [f"<b>{plain(commit_words(p))}</b><br>{plain(amount(one.key, p.estimate.value, one.unit))}" for p in points]
     _trace(
-        canvas, one.key, mode="lines", yaxis=axis, x=at, y=values, hoverinfo="text",
-        hovertext=told,
+        canvas, one.key, mode="lines+markers" if len(points) == 1 else "lines", yaxis=axis, x=at, y=values,
+        hoverinfo="text", hovertext=told,
         line={"shape": "hvh", "color": canvas.theme.text, "width": 1.5},
     )  # fmt: skip
     changed = {change.first.meta.id for change in one.history.changes}
