@@ -18,6 +18,8 @@ COMMANDS = (
     "build",
     "check",
     "bench",
+    "shapes",
+    "tune",
     "doctor",
     "import",
     "profile",

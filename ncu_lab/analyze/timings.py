@@ -1,17 +1,24 @@
-"""From unprofiled samples to a stage's time and its share of the reference: the one place that decides both."""
+"""From unprofiled samples to a stage's time and its share of the reference: the one place that decides both.
+
+Where samples come from several processes, each is judged by itself, and the one least favourable to the stage counts.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from ncu_lab.analyze.rank_statistics import shift
 from ncu_lab.model import TIMING_COLUMNS, Problem, Stage, TimingSample, table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Mode = Literal["interleaved", "alone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +31,7 @@ class Timing:
         spread_ns: Half their interquartile range, the ± beside the median: robust against single outliers. None below
             four samples.
         time_ratio: The reference's median time over the subject's, beside each other and alone, the smaller of the
-            two; None without a reference.
+            two; None without a reference. Of several processes the lowest, whose samples are the others too.
     """
 
     samples_ns: tuple[float, ...]
@@ -33,27 +40,80 @@ class Timing:
     time_ratio: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The comparison with its reference that is least favourable to a subject.
+
+    Attributes:
+        time_ratio: The reference's median time over the subject's.
+        low: Lower end of its interval, that of Hodges and Lehmann for the logarithms of the times (see
+            :func:`ncu_lab.analyze.rank_statistics.shift`); None where so few samples have none.
+        high: Upper end; likewise.
+        mode: How both were timed.
+        process: In which process.
+        each: The smaller ratio of each process, in their order.
+    """
+
+    time_ratio: float
+    low: float | None
+    high: float | None
+    mode: Mode
+    process: int
+    each: tuple[float, ...]
+
+
 def timing(samples: Sequence[TimingSample], subject: str, reference: str | None = None) -> Timing | None:
     """Summarise the samples of a subject; None when it has none.
 
-    A subject with a reference counts all its samples, those beside the reference and those alone. A reference itself
-    counts those alone, where it has any: beside other kernels it meets their heat and their power draw (on an H200 a
-    tensor-core GEMM between two launches of a latency-bound kernel ran 15 % slower than by itself).
+    A subject with a reference counts all its samples, those beside the reference and those alone; of several processes
+    those of the lowest ratio. A reference itself counts those alone, where it has any: beside other kernels it meets
+    their heat and their power draw (on an H200 a tensor-core GEMM between two launches of a latency-bound kernel ran
+    15 % slower than by itself).
 
     The ratio takes the reference's samples beside this subject only, since it takes turns with every stage, and of the
     two ways to compare the one less favourable to the subject.
 
     Args:
-        samples: Samples of one process, all subjects.
+        samples: Samples of all subjects.
         subject: Whose time.
         reference: Whom it is compared with.
     """
+    claimed = _lowest(samples, subject, reference)
+    if claimed is not None:
+        samples = [sample for sample in samples if sample.process == claimed.process]
     counted = counted_samples(samples, subject, reference)
     if not counted:
         return None
-    ordered = tuple(sample.ns for sample in sorted(counted, key=lambda sample: sample.order))
-    ratio = _ratio(samples, _by_mode(samples, subject), reference)
+    ordered = tuple(sample.ns for sample in sorted(counted, key=lambda sample: (sample.process, sample.order)))
+    ratio = None if claimed is None else claimed.ratio
     return Timing(ordered, statistics.median(ordered), half_spread(ordered), ratio)
+
+
+def claim(samples: Sequence[TimingSample], subject: str, reference: str | None, alpha: float = 0.01) -> Claim | None:
+    """Return what :func:`timing` claims as the ratio to the reference, with its interval; None without a reference.
+
+    Args:
+        samples: Samples of all subjects.
+        subject: Whose time.
+        reference: Whom it is compared with.
+        alpha: The interval holds the ratio with a probability of 1 - ``alpha``.
+    """
+    found = _compared(samples, subject, reference)
+    if not found:
+        return None
+    lowest = min(found, key=lambda one: one.ratio)
+    own, other = ({"": [math.log(ns) for ns in times]} for times in (lowest.own, lowest.other))
+    apart = shift(own, other, alpha)
+    low, high = (None, None) if apart is None else (apart.low, apart.high)
+    processes = dict.fromkeys(one.process for one in found)
+    return Claim(
+        lowest.ratio,
+        None if low is None else math.exp(low),
+        None if high is None else math.exp(high),
+        lowest.mode,
+        lowest.process,
+        tuple(min(one.ratio for one in found if one.process == process) for process in processes),
+    )
 
 
 def counted_samples(samples: Sequence[TimingSample], subject: str, reference: str | None = None) -> list[TimingSample]:
@@ -97,22 +157,45 @@ def half_spread(values: Sequence[float]) -> float | None:
     return (high - low) / 2.0
 
 
-def _by_mode(samples: Sequence[TimingSample], subject: str | None) -> dict[str, list[TimingSample]]:
-    found: dict[str, list[TimingSample]] = {"interleaved": [], "alone": []}
+def _by_mode(samples: Sequence[TimingSample], subject: str | None) -> dict[Mode, list[TimingSample]]:
+    found: dict[Mode, list[TimingSample]] = {"interleaved": [], "alone": []}
     for sample in samples:
         if sample.subject == subject:
             found[sample.mode].append(sample)
     return found
 
 
-def _ratio(samples: Sequence[TimingSample], own: dict[str, list[TimingSample]], reference: str | None) -> float | None:
-    other = _by_mode(samples, reference)
-    orders = [sample.order for sample in own["interleaved"]]
-    beside = range(min(orders, default=0) - 1, max(orders, default=-1) + 2)
-    other["interleaved"] = [sample for sample in other["interleaved"] if sample.order in beside]
-    ratios = [_median(other[mode]) / _median(own[mode]) for mode in own if own[mode] and other[mode]]
-    return min(ratios, default=None)
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The times of a subject and of its reference that were taken in one way in one process, and their ratio."""
+
+    process: int
+    mode: Mode
+    own: tuple[float, ...]
+    other: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.other) / statistics.median(self.own)
 
 
-def _median(samples: Sequence[TimingSample]) -> float:
-    return statistics.median(sample.ns for sample in samples)
+def _lowest(samples: Sequence[TimingSample], subject: str, reference: str | None) -> _Compared | None:
+    return min(_compared(samples, subject, reference), key=lambda one: one.ratio, default=None)
+
+
+def _compared(samples: Sequence[TimingSample], subject: str, reference: str | None) -> list[_Compared]:
+    """Every way in which both were timed, process by process."""
+    if reference is None:
+        return []
+    found: list[_Compared] = []
+    for process in sorted({sample.process for sample in samples}):
+        within = [sample for sample in samples if sample.process == process]
+        own, other = _by_mode(within, subject), _by_mode(within, reference)
+        orders = [sample.order for sample in own["interleaved"]]
+        beside = range(min(orders, default=0) - 1, max(orders, default=-1) + 2)
+        other["interleaved"] = [sample for sample in other["interleaved"] if sample.order in beside]
+        for mode, taken in own.items():
+            if taken and other[mode]:
+                times = (tuple(sample.ns for sample in side) for side in (taken, other[mode]))
+                found.append(_Compared(process, mode, *times))
+    return found

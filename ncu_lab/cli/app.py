@@ -29,6 +29,7 @@ from ncu_lab.cli import (
     noise,
     profile,
     runs,
+    shapes,
     show,
     stages,
     store,
@@ -75,6 +76,8 @@ app.command("build")(build.build)
 app.command("check")(check.check)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
+app.command("shapes")(shapes.shapes)
+app.command("tune")(tune.tune)
 app.command("import")(import_.import_)
 app.command("profile", context_settings={"allow_interspersed_args": False})(profile.profile)
 app.command("runs")(runs.runs)

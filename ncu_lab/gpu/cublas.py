@@ -23,7 +23,7 @@ _COMPUTE_32F, _COMPUTE_32F_PEDANTIC, _COMPUTE_64F, _COMPUTE_32F_FAST_TF32 = 68, 
 _DEFAULT_MATH, _PEDANTIC_MATH = 0, 2
 _OP_N, _OP_T = 0, 1
 _ALGO_DEFAULT = -1
-_STATUS = {
+STATUS = {
     1: "NOT_INITIALIZED",
     3: "ALLOC_FAILED",
     7: "INVALID_VALUE",
@@ -34,6 +34,8 @@ _STATUS = {
     15: "NOT_SUPPORTED",
     16: "LICENSE_ERROR",
 }
+"""Names of cublasStatus_t, of cuBLAS and cublasLt alike."""
+
 WORKSPACE_BYTES = 32 * 2**20
 """What the cuBLAS documentation recommends for Hopper; given once, so that no call allocates while it is timed."""
 
@@ -51,6 +53,7 @@ class Math:
 
 MATHS: Mapping[str, Math] = {
     "pedantic": Math(_R_32F, _R_32F, _COMPUTE_32F_PEDANTIC, _PEDANTIC_MATH),
+    "default": Math(_R_32F, _R_32F, _COMPUTE_32F, _DEFAULT_MATH),
     "tf32": Math(_R_32F, _R_32F, _COMPUTE_32F_FAST_TF32, _DEFAULT_MATH),
     "fp16": Math(_R_16F, _R_32F, _COMPUTE_32F, _DEFAULT_MATH),
     "bf16": Math(_R_16BF, _R_32F, _COMPUTE_32F, _DEFAULT_MATH),
@@ -133,7 +136,7 @@ class Cublas:
     def _call(self, name: str, *arguments: Any) -> None:
         status = getattr(self._library, name)(*arguments)
         if status:
-            raise ProgramError(f"{name} failed: CUBLAS_STATUS_{_STATUS.get(status, status)}")
+            raise ProgramError(f"{name} failed: CUBLAS_STATUS_{STATUS.get(status, status)}")
 
 
 _SIGNATURES: Mapping[str, list[Any]] = {

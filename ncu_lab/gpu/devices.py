@@ -8,7 +8,7 @@ import platform
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ncu_lab.advice import pip_install
 from ncu_lab.errors import EnvironmentLacksError
@@ -94,13 +94,13 @@ def cupy_version() -> str:
     return str(cupy.__version__)
 
 
-def load_cublas() -> ctypes.CDLL:
-    """Load libcublas: by NVIDIA's path finder, which knows wheels and toolkits, else by the system's loader.
+def load_cublas(library: Literal["cublas", "cublasLt"] = "cublas") -> ctypes.CDLL:
+    """Load libcublas, or libcublasLt: by NVIDIA's path finder, which knows wheels and toolkits, else by the system's.
 
     Raises:
         EnvironmentLacksError: When it is nowhere.
     """
-    names = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"]
+    names = [f"lib{library}.so{version}" for version in (".13", ".12", "")]
     reasons: list[str] = []
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
@@ -108,7 +108,7 @@ def load_cublas() -> ctypes.CDLL:
         pass  # cupy before 14 brings no path finder
     else:
         try:
-            found = load_nvidia_dynamic_lib("cublas").abs_path
+            found = load_nvidia_dynamic_lib(library).abs_path
             names = [found, *names] if found else names
         except DynamicLibNotFoundError as error:
             reasons.append(str(error).splitlines()[0])

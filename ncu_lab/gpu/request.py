@@ -56,6 +56,7 @@ class TargetRequest:
         shapes: Further shapes to check beside the built-in cases (check).
         quick: Check the problem and the fourteen small cases only (check).
         result: Where the result is written, as JSON.
+        fastest_reference: Measure against the fastest way of the library in FP32, not the pinned one (bench).
     """
 
     mode: Mode
@@ -68,6 +69,7 @@ class TargetRequest:
     shapes: tuple[Problem, ...] = ()
     quick: bool = False
     result: str = ""
+    fastest_reference: bool = False
 
 
 def subjects_of(

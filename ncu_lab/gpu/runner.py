@@ -10,6 +10,7 @@ from typing import Any
 
 from ncu_lab.errors import CheckFailedError, ProgramError
 from ncu_lab.gpu.cublas import WORKSPACE_BYTES, Cublas, captured_kernels
+from ncu_lab.gpu.cublaslt import CublasLt
 from ncu_lab.gpu.driver import Driver, DriverError, prepare
 from ncu_lab.gpu.launch_plan import LaunchPlan, plan
 from ncu_lab.gpu.layout import Layout
@@ -40,10 +41,18 @@ class Runner:
     @functools.cached_property
     def cublas(self) -> Cublas:
         """The cuBLAS handle, made when first needed."""
+        return Cublas(self.stream.ptr, self._library_workspace.data.ptr)
+
+    @functools.cached_property
+    def cublaslt(self) -> CublasLt:
+        """The cublasLt handle, likewise; both use one workspace, as all work is in one stream."""
+        return CublasLt(self.stream.ptr, self._library_workspace.data.ptr)
+
+    @functools.cached_property
+    def _library_workspace(self) -> Any:
         import cupy
 
-        self._cublas_workspace = cupy.empty(WORKSPACE_BYTES, dtype=cupy.uint8)
-        return Cublas(self.stream.ptr, self._cublas_workspace.data.ptr)
+        return cupy.empty(WORKSPACE_BYTES, dtype=cupy.uint8)
 
     @functools.cached_property
     def _driver(self) -> Driver:
@@ -122,10 +131,14 @@ class Runner:
             CheckFailedError: When no kernel has the name that the stage's precision demands.
             ProgramError: When the driver cannot tell the names.
         """
-        self.launch(subject, problem, layout)  # loads the kernels, which a capture must not
+        return self.kernels_of(subject.stage, lambda: self.launch(subject, problem, layout))
+
+    def kernels_of(self, stage: Stage, call: Callable[[], object]) -> tuple[str, ...]:
+        """Return the kernels that a call launches in place of a reference; see :meth:`reference_kernels`."""
+        call()  # loads the kernels, which a capture must not
         self.stream.synchronize()
-        names = captured_kernels(self.stream.ptr, lambda: self.launch(subject, problem, layout))
-        verify_precision(subject.stage, names)
+        names = captured_kernels(self.stream.ptr, call)
+        verify_precision(stage, names)
         return names
 
 

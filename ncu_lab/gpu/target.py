@@ -22,12 +22,14 @@ from ncu_lab.gpu.inputs import encode, normal
 from ncu_lab.gpu.operands import Operands, place_input, place_result
 from ncu_lab.gpu.oracle import Oracle
 from ncu_lab.gpu.peaks import measure
+from ncu_lab.gpu.references import SEARCHED, fastest
 from ncu_lab.gpu.request import NVTX_PREFIX, Mode, Subject, TargetRequest, read, write_json
 from ncu_lab.gpu.runner import Runner
 from ncu_lab.gpu.telemetry import Telemetry
 from ncu_lab.gpu.timing import Stopwatch
 from ncu_lab.gpu.verify import as_document, check_bytes, check_subject, runnable
 from ncu_lab.model import DTYPE_BYTES, Device, Dtype, Operation, Problem, TimingSample
+from ncu_lab.model.bench_record import ReferenceTrial
 
 PROBE_NAME = "ncu_lab_probe"
 _PROBE = f'extern "C" __global__ void {PROBE_NAME}(float* x) {{ x[threadIdx.x] = 1.0f; }}'
@@ -101,6 +103,7 @@ class _Bench:
         needed = _operand_bytes(request) + max(workspaces, default=0)
         _need(needed, f"{request.problem.label} with these stages", device)
         self._made: dict[tuple[Dtype, Operation], Operands] = {}
+        self._chosen: dict[str, Callable[[], object]] = {}
 
     def problem(self, subject: Subject) -> Problem:
         return subject.stage.shape(self.request.problem)
@@ -119,7 +122,13 @@ class _Bench:
 
     def call(self, subject: Subject) -> Callable[[], object]:
         problem, layout = self.problem(subject), self.operands(subject).layout
-        return lambda: self.runner.launch(subject, problem, layout)
+        return self._chosen.get(subject.stage.id) or (lambda: self.runner.launch(subject, problem, layout))
+
+    def choose_reference(self, watch: Stopwatch, subject: Subject) -> list[ReferenceTrial]:
+        """Let the fastest way of the library stand for a reference from now on; return what each way gave."""
+        layout = self.operands(subject).layout
+        self._chosen[subject.stage.id], trials = fastest(self.runner, watch, subject, self.problem(subject), layout)
+        return trials
 
     def how(self, subject: Subject) -> dict[str, Any]:
         plan = self.runner.plan(subject, self.problem(subject), self.operands(subject).layout)
@@ -152,24 +161,31 @@ def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
     by_id = {subject.stage.id: subject for subject in request.subjects}
     references = {id: bench.reference(subject) for id, subject in by_id.items() if subject.stage.is_reference}
     watch = Stopwatch(bench.runner.stream, device.l2_bytes or 0, Telemetry(cupy.cuda.Device().pci_bus_id))
+    trials: list[ReferenceTrial] = []
+    for subject in request.subjects:
+        if request.fastest_reference and subject.stage.library_math == SEARCHED:
+            _progress("bench", subject, "trying every way of the library")
+            trials += bench.choose_reference(watch, subject)
     samples: list[TimingSample] = []
     # References first: their samples alone then stand beside each stage's own.
     for subject in sorted(request.subjects, key=lambda subject: not subject.stage.is_reference):
         begin, first = time.monotonic(), len(samples)
         id, call = subject.stage.id, bench.call(subject)
         other = by_id.get(subject.stage.reference or "")
-        _progress("bench", subject, "warm-up")
-        watch.warm_up(call, request.warmup)
         if other is not None:
-            _progress("bench", subject, f"interleaved with {other.stage.id}", 0.2)
-            samples += watch.interleaved((id, other.stage.id), (call, bench.call(other)), request.samples)
+            _progress("bench", subject, f"interleaved with {other.stage.id}", 0.1)
+            pair = (call, bench.call(other))
+            watch.warm_up(pair, request.warmup)
+            samples += watch.interleaved((id, other.stage.id), pair, request.samples)
         _progress("bench", subject, "alone", 0.6)
+        watch.warm_up((call,), request.warmup)
         samples += watch.alone(id, call, request.samples)
         _done("bench", subject, {"samples": [dataclasses.asdict(sample) for sample in samples[first:]]}, begin)
     return {
         "samples": [dataclasses.asdict(sample) for sample in samples],
         "launches": [bench.how(subject) for subject in request.subjects],
         "references": references,
+        "trials": [dataclasses.asdict(trial) for trial in trials],
     }
 
 

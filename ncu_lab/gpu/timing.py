@@ -6,7 +6,8 @@ call alone and no wait for the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from ncu_lab.gpu.telemetry import Telemetry
@@ -17,6 +18,10 @@ MIN_FLUSH_BYTES = 256 * 2**20
 
 SLOW_NS = 50e6
 """A call slower than this is warmed up once."""
+
+WARM_S = 0.2
+"""Seconds of its own load before a series counts. The power limit lowers the clock in steps over tens of milliseconds:
+on an H200 the same kernel was 0.96 and 1.02 of cuBLAS in one run, as its series began hot or cold."""
 
 Call = Callable[[], object]
 
@@ -62,11 +67,20 @@ class Stopwatch:
             0, number, self._order - 1, subject, mode, ns, state.sm_clock_mhz, state.power_w, state.temperature_c
         )
 
-    def warm_up(self, call: Call, times: int) -> None:
-        """Call untimed, at least once; a slow call no more than that."""
-        first = self.once(call)
-        for _ in range(0 if first > SLOW_NS else times - 1):
-            self.once(call)
+    def warm_up(self, calls: Sequence[Call], times: int) -> None:
+        """Make the calls in turn, untimed: so often, and until they have run for :data:`WARM_S`; slow ones once.
+
+        Args:
+            calls: What the series to come consists of.
+            times: Least number of turns.
+        """
+        begin = time.monotonic()
+        slowest = max(self.once(call) for call in calls)
+        turns = 1
+        while slowest <= SLOW_NS and (turns < times or time.monotonic() - begin < WARM_S):
+            for call in calls:
+                self.once(call)
+            turns += 1
 
     def alone(self, subject: str, call: Call, samples: int) -> list[TimingSample]:
         """Time a subject by itself."""

@@ -89,7 +89,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         # The state now, not when the run is written: files may be edited while it lasts.
-        self.git, notices = _git_state(self.stages)
+        self.git, notices = kernels_state(self.stages)
         self.sources = kernel_texts() if self.stages else {}
         self.notices += notices
 
@@ -178,8 +178,8 @@ class Draft:
         )
 
 
-def _git_state(stages: Sequence[Stage]) -> tuple[GitState, tuple[Notice, ...]]:
-    """Return the commit of the kernels; of the current folder for a program that is not ours."""
+def kernels_state(stages: Sequence[Stage]) -> tuple[GitState, tuple[Notice, ...]]:
+    """Return the commit of the kernels, and what could not be told; of the current folder for programs not ours."""
     if not stages:
         return read_state(Path.cwd())
     folder = kernels_folder()

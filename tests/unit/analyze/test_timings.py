@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import bench_records
 import pytest
 
-from ncu_lab.analyze.timings import half_spread, share_of_reference, timing, timing_samples, timings_table
+from ncu_lab.analyze.timings import claim, half_spread, share_of_reference, timing, timing_samples, timings_table
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import Problem, TimingSample
 
@@ -80,3 +81,40 @@ def test_share_counts_the_work() -> None:
 def test_samples_survive_the_table() -> None:
     samples = [TimingSample(0, 1, 2, "x", "alone", 3.5, 1980.0, None, 40.0)]
     assert timing_samples(timings_table(samples)) == samples
+
+
+def test_of_several_processes_the_lowest_ratio_is_claimed_with_its_own_samples() -> None:
+    samples = bench_records.taken({"x": (100.0, 110.0, 90.0), "library": (99.0, 99.0, 99.0)}, "library")
+    found = timing(samples, "x", "library")
+    assert found is not None
+    assert found.time_ratio == pytest.approx(0.9)
+    assert found.median_ns == pytest.approx(110.0)
+    assert len(found.samples_ns) == 20
+    library = timing(samples, "library")
+    assert library is not None
+    assert len(library.samples_ns) == 30  # a reference is compared with nothing: all its samples count
+
+
+def test_the_claim_has_an_interval_and_tells_where_it_comes_from() -> None:
+    samples = bench_records.taken({"x": (100.0, 110.0), "library": (99.0, 99.0)}, "library")
+    claimed = claim(samples, "x", "library")
+    assert claimed is not None
+    assert claimed.process == 1
+    assert claimed.each == pytest.approx((0.99, 0.9))
+    assert claimed.low is not None
+    assert claimed.high is not None
+    # Both sides lie evenly within 0.45 % of their middle: the interval cannot be wider than both together.
+    assert 0.9 * 0.991 < claimed.low < 0.9 < claimed.high < 0.9 * 1.0091
+    wider = claim(samples, "x", "library", alpha=0.001)
+    assert wider is not None
+    assert wider.low is not None
+    assert wider.low < claimed.low
+    assert claim(samples, "library", None) is None
+    assert claim(samples, "y", "library") is None
+
+
+def test_too_few_samples_have_no_interval() -> None:
+    claimed = claim(bench_records.taken({"x": (100.0,), "library": (50.0,)}, "library", n=2), "x", "library")
+    assert claimed is not None
+    assert claimed.time_ratio == pytest.approx(0.5)
+    assert (claimed.low, claimed.high) == (None, None)

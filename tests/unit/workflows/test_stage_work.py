@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import time
@@ -14,6 +15,7 @@ from ncu_lab.analyze.timings import timing
 from ncu_lab.errors import EnvironmentLacksError, UsageError
 from ncu_lab.gpu.compile import Nvcc
 from ncu_lab.gpu.registry import load_stages
+from ncu_lab.gpu.request import TargetRequest
 from ncu_lab.gpu.toolkit import find_tool
 from ncu_lab.model import CheckCase, Device, Problem, ProgressEvent, TimingSample
 from ncu_lab.workflows import benching, building, checking
@@ -178,3 +180,41 @@ def test_what_nvml_does_not_tell_is_missing() -> None:
     assert found is not None
     [row] = benching.summarise(benching.Bench(taken, {"2d": found}, Problem(8, 8, 8), Device("unknown")))
     assert (row["sm_clock_hz"], row["power_w"], row["pct_of_peak"]) == (None, None, None)
+
+
+def test_every_process_of_a_bench_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes: their samples and trials are told apart, and the lower ratio is claimed."""
+    asked: list[TargetRequest] = []
+    reference_ns = iter((50.0, 40.0))
+
+    def run_target(request: TargetRequest, *, describe: Any, **_: object) -> dict[str, Any]:
+        asked.append(request)
+        ns = next(reference_ns)
+        for id, took in (("cublas-fp32", ns), ("2d", 100.0)):
+            describe(id, {"samples": [dataclasses.asdict(one) for one in samples(id, took, 5)]})
+        trial = {
+            "reference": "cublas-fp32",
+            "way": "w",
+            "kernels": ["k"],
+            "median_ns": ns,
+            "refused": "",
+            "chosen": True,
+        }
+        proof = {"verified": False, "why": "an old driver"}
+        launches = [{"subject": "2d", "variant": "fast"}]
+        return {"references": {"cublas-fp32": proof}, "trials": [trial], "launches": launches}
+
+    monkeypatch.setattr(benching, "current_device", lambda: Device("NVIDIA H200"))
+    monkeypatch.setattr(benching, "build_stages", lambda ids: [])
+    monkeypatch.setattr(benching, "measure_peaks", lambda report: ((), ()))
+    monkeypatch.setattr(benching, "run_target", run_target)
+    bench = benching.time_stages(["2d"], Problem(8, 8, 8), 5, processes=2, fastest_reference=True)
+    assert [request.fastest_reference for request in asked] == [True, True]
+    assert [(one.process, one.median_ns, one.kernels) for one in bench.trials] == [(0, 50.0, ("k",)), (1, 40.0, ("k",))]
+    assert [sample.process for sample in bench.samples] == [0] * 10 + [1] * 10
+    assert bench.timings["2d"].time_ratio == pytest.approx(0.4)
+    assert [notice.code for notice in bench.notices] == ["reference_unverified"]  # once, not once a process
+    [two] = [row for row in benching.summarise(bench) if row["stage"] == "2d"]
+    assert (two["processes"], two["reference_way"], two["timed"]) == (2, "w", "alone")
+    with pytest.raises(UsageError, match="--processes 0 is too small"):
+        benching.time_stages(["2d"], Problem(8, 8, 8), processes=0)

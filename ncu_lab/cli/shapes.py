@@ -1,0 +1,46 @@
+"""``ncu-lab shapes``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ncu_lab.cli.messages import warn
+from ncu_lab.cli.options import ExampleOption, Format, FormatOption, StoreOption, store_to_read
+
+
+def shapes(
+    stage: Annotated[
+        list[str] | None,
+        typer.Option("--stage", metavar="ID", help="Only this stage; repeatable.", show_default=False),
+    ] = None,
+    store: StoreOption = None,
+    example: ExampleOption = False,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Show what saved benches say of stages at many shapes: a stage that wins at one size only is seen.
+
+    Each shape's newest bench counts (ncu-lab bench --save), on the GPU of the newest of all. The ratio to the library
+    is the lowest of the processes, alone or interleaved, with its 99 % interval; clock and power are what was seen.
+
+    ncu-lab shapes --example --stage sgemm-hopper
+    """
+    from ncu_lab.render.shapes import by_shape, flat_shape_columns, shape_columns
+    from ncu_lab.render.terminal import STRONG, Terminal, emit
+    from ncu_lab.workflows.batching import batch_of_shapes
+
+    found = batch_of_shapes(store_to_read(store, example), stage or ())
+    for notice in found.notices:
+        warn(notice.message)
+    rows, columns = list(found.rows), shape_columns()
+    if format is Format.MARKDOWN:
+        rows, columns = by_shape(rows)
+    elif format is Format.CSV:
+        columns = flat_shape_columns()
+    elif format is Format.TABLE:
+        drivers = "".join(f" · driver {driver}" for driver in found.drivers)
+        Terminal(sys.stdout).paragraph(f"{found.device}{drivers} · ratio: 1 is the library's speed", STRONG)
+    document = {"device": found.device, "drivers": list(found.drivers)}
+    emit(rows, columns, format.value, sys.stdout, name="shapes", document=document)
