@@ -20,6 +20,7 @@ COMMANDS = (
     "bench",
     "shapes",
     "tune",
+    "tune",
     "doctor",
     "import",
     "profile",

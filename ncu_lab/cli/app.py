@@ -33,6 +33,7 @@ from ncu_lab.cli import (
     show,
     stages,
     store,
+    tune,
 )
 from ncu_lab.cli.containment import continue_in_child, foreign_file
 from ncu_lab.cli.messages import complain
@@ -75,6 +76,7 @@ app.command("stages")(stages.stages)
 app.command("build")(build.build)
 app.command("check")(check.check)
 app.command("bench")(bench.bench)
+app.command("tune")(tune.tune)
 app.command("doctor")(doctor.doctor)
 app.command("shapes")(shapes.shapes)
 app.command("tune")(tune.tune)

@@ -196,6 +196,16 @@ def cached_build(stage: Stage, arch: str) -> StageBuild | None:
     return build_stage(stage, arch) if (entry / "build.json").is_file() else None
 
 
+def build_key(stage: Stage, arch: str) -> str:
+    """Return a digest of all that decides the fast build of a stage: compiler, flags, source, headers.
+
+    Raises:
+        UsageError: When the architecture does not fit the stage.
+        EnvironmentLacksError: When the compiler is missing.
+    """
+    return _key(stage, find_nvcc(), nvcc_flags(stage, arch, "fast"), kernels_folder().resolve())
+
+
 def _entry(stage: Stage, variant: str, nvcc: Nvcc, flags: Sequence[str], folder: Path, cache_dir: Path | None) -> Path:
     """Return the folder in the cache that belongs to a build."""
     key = _key(stage, nvcc, flags, folder)

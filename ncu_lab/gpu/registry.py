@@ -6,7 +6,8 @@ import difflib
 import re
 import tomllib
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.gpu.expectations import read_expectations
 from ncu_lab.gpu.launch_plan import PLANS
-from ncu_lab.model import Dtype, Operation, Stage
+from ncu_lab.gpu.search_space import fits_kernel, read_space, with_tile
+from ncu_lab.model import Dtype, Operation, Stage, Tile
 from ncu_lab.resources import kernels_folder
 
 REGISTRY = "stages.toml"
@@ -31,11 +33,33 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 _NAMES: Mapping[str, str] = {"aligned": "[ABC]", "auxiliary": r"\w+"}
 """Lists of names, each with the pattern that every one of them matches."""
 
+_tiles_in_use: list[Mapping[str, Tile]] = []
+"""Tiles in the place of the registered ones, by stage; the last counts."""
+
 _LENGTHS = {"block": 3, "multiples": 3, "grid": 2}
 
 
+@contextmanager
+def using_tiles(tiles: Mapping[str, Tile]) -> Iterator[None]:
+    """Let stages have other tiles than the registered ones until the block ends, in all threads of this process.
+
+    Args:
+        tiles: Stage id -> tile; a stage that has no such tile, or none at all, keeps its own.
+    """
+    _tiles_in_use.append(tiles)
+    try:
+        yield
+    finally:
+        _tiles_in_use.pop()
+
+
+def tiles_in_use() -> Mapping[str, Tile] | None:
+    """Return what :func:`using_tiles` says; None outside of it."""
+    return _tiles_in_use[-1] if _tiles_in_use else None
+
+
 def load_stages(path: Path | None = None) -> dict[str, Stage]:
-    """Return all registered stages by id, in the registry's order.
+    """Return all registered stages by id, in the registry's order, with the tiles of :func:`using_tiles`.
 
     Args:
         path: A registry other than the bundled one; its sources are looked for beside it.
@@ -62,7 +86,12 @@ def load_stages(path: Path | None = None) -> dict[str, Stage]:
         stages[stage.id] = stage
     for stage in stages.values():
         _check_links(stage, stages, path)
-    return stages
+    return {id: _with_tile_in_use(stage) for id, stage in stages.items()}
+
+
+def _with_tile_in_use(stage: Stage) -> Stage:
+    tile = (tiles_in_use() or {}).get(stage.id)
+    return with_tile(stage, tile) if tile is not None and stage.tune and fits_kernel(stage, tile) else stage
 
 
 def find_stage(stages: Mapping[str, Stage], id: str) -> Stage:
@@ -91,7 +120,10 @@ def _stage(entry: object, number: int, path: Path) -> Stage:
         if name not in _FIELDS:
             near = difflib.get_close_matches(name, _FIELDS, n=1)
             raise InputError(f'{where}: unknown key "{name}"', f'Did you mean "{near[0]}"?' if near else "")
-        values[name] = _value(name, value, where)
+        if name != "tune":
+            values[name] = _value(name, value, where)
+    if "tune" in entry:
+        values["tune"] = read_space(entry["tune"], where, values.get("tile", {}))
     stage = Stage(**values)
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", stage.id):
         raise InputError(f"{where}: an id is made of a-z, 0-9 and -")

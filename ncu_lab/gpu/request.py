@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from ncu_lab.errors import InputError
 from ncu_lab.model import Expectation, Problem, Stage, StageBuild
 
-Mode = Literal["check", "bench", "profile", "probe", "peaks"]
+Mode = Literal["check", "bench", "contest", "profile", "probe", "peaks"]
 
 NVTX_PREFIX = "ncu-lab/"
 """Profiled launches of a stage lie in the NVTX range ``ncu-lab/<stage id>``."""
@@ -44,7 +44,8 @@ class TargetRequest:
     """One job of the target process.
 
     Attributes:
-        mode: ``check`` compares with the float64 oracle, ``bench`` times, ``profile`` launches each subject in its
+        mode: ``check`` compares with the float64 oracle, ``bench`` times, ``contest`` times all subjects in turns,
+            ``profile`` launches each subject in its
             bracket, ``probe`` launches one tiny kernel in a bracket (to find out whether counters can be read),
             ``peaks`` measures what the GPU reaches (its subjects: builds of ``peaks.SOURCES``).
         problem: What every subject computes (``Stage.shape`` of it).
@@ -55,6 +56,7 @@ class TargetRequest:
         seed: Seed of the random inputs.
         shapes: Further shapes to check beside the built-in cases (check).
         quick: Check the problem and the fourteen small cases only (check).
+        fast_only: Of these, check what takes the fast path only, so that no guarded cubin is needed (check).
         result: Where the result is written, as JSON.
         fastest_reference: Measure against the fastest way of the library in FP32, not the pinned one (bench).
     """
@@ -68,6 +70,7 @@ class TargetRequest:
     seed: int = 1234
     shapes: tuple[Problem, ...] = ()
     quick: bool = False
+    fast_only: bool = False
     result: str = ""
     fastest_reference: bool = False
 
@@ -138,4 +141,5 @@ def _stage(document: Mapping[str, Any]) -> Stage:
         name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
     }
     fields["expect"] = tuple(Expectation(**one) for one in document["expect"])
+    fields["tune"] = None  # a target runs what was built; which tiles there might be is none of its business
     return Stage(**fields)

@@ -17,8 +17,8 @@ from ncu_lab.gpu.layout import Layout
 from ncu_lab.gpu.request import Subject
 from ncu_lab.model import Problem, Stage
 
-_MOST_READY = 64
-"""Calls whose arguments and tensor maps are kept: a bench repeats a few, a check goes through many."""
+_MOST_READY = 1024
+"""Calls whose arguments and tensor maps are kept: a bench repeats a few, a contest hundreds, a check many."""
 
 
 class Runner:

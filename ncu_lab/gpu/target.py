@@ -27,7 +27,7 @@ from ncu_lab.gpu.request import NVTX_PREFIX, Mode, Subject, TargetRequest, read,
 from ncu_lab.gpu.runner import Runner
 from ncu_lab.gpu.telemetry import Telemetry
 from ncu_lab.gpu.timing import Stopwatch
-from ncu_lab.gpu.verify import as_document, check_bytes, check_subject, runnable
+from ncu_lab.gpu.verify import as_document, check_bytes, check_subject, on_fast_path, runnable
 from ncu_lab.model import DTYPE_BYTES, Device, Dtype, Operation, Problem, TimingSample
 from ncu_lab.model.bench_record import ReferenceTrial
 
@@ -83,6 +83,8 @@ def _check(request: TargetRequest, device: Device) -> dict[str, Any]:
         _need(needed, f"checking {stage.id} at {problem.label}", device)
         cases = criteria.cases(stage, request.problem, quick=request.quick, shapes=request.shapes)
         cases = runnable(runner, subject, cases)
+        if request.fast_only:
+            cases = on_fast_path(runner, subject, cases)
 
         def progress(number: int, case: criteria.Case, subject: Subject = subject, total: int = len(cases)) -> None:
             _progress("check", subject, f"{case.problem.label} {case.name}", number / total)
@@ -189,6 +191,23 @@ def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
     }
 
 
+def _contest(request: TargetRequest, device: Device) -> dict[str, Any]:
+    import cupy
+
+    bench = _Bench(request, device)
+    watch = Stopwatch(bench.runner.stream, device.l2_bytes or 0, Telemetry(cupy.cuda.Device().pci_bus_id))
+    calls = {subject.stage.id: bench.call(subject) for subject in request.subjects}
+    first = request.subjects[0]
+    _progress("contest", first, "warm-up", 0.0)
+    for call in calls.values():
+        watch.warm_up(call, 1)
+    samples: list[TimingSample] = []
+    for turn, taken in enumerate(watch.in_turns(calls, request.samples), start=1):
+        samples += taken
+        _progress("contest", first, f"turn {turn} of {request.samples}", turn / request.samples)
+    return {"samples": [dataclasses.asdict(sample) for sample in samples]}
+
+
 def _profile(request: TargetRequest, device: Device) -> dict[str, Any]:
     bench = _Bench(request, device)
     launches: list[dict[str, Any]] = []
@@ -237,6 +256,7 @@ def _probe(_: TargetRequest, device: Device) -> dict[str, Any]:
 _MODES: dict[Mode, Callable[[TargetRequest, Device], dict[str, Any]]] = {
     "check": _check,
     "bench": _bench,
+    "contest": _contest,
     "profile": _profile,
     "probe": _probe,
     "peaks": measure,

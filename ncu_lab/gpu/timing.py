@@ -7,7 +7,7 @@ call alone and no wait for the host.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ncu_lab.gpu.telemetry import Telemetry
@@ -92,6 +92,20 @@ class Stopwatch:
         for index in abba(samples):
             taken.append(self.sample(names[index], "interleaved", calls[index]))
         return taken
+
+    def in_turns(self, calls: Mapping[str, Call], samples: int) -> Iterator[list[TimingSample]]:
+        """Time many subjects in turns, there and back again, so that all meet the same clocks and temperature.
+
+        Args:
+            calls: Subject -> call.
+            samples: Turns.
+
+        Yields:
+            The samples of each turn, one a subject.
+        """
+        there = list(calls.items())
+        for turn in range(samples):
+            yield [self.sample(name, "interleaved", call) for name, call in (there if turn % 2 == 0 else there[::-1])]
 
 
 def abba(samples: int) -> list[int]:

@@ -10,7 +10,7 @@ from ncu_lab.errors import ProgramError, UsageError
 from ncu_lab.gpu.criteria import Case, Errors, errors, explain, limit
 from ncu_lab.gpu.driver import DriverError
 from ncu_lab.gpu.launch_plan import LaunchPlan
-from ncu_lab.gpu.layout import Layout
+from ncu_lab.gpu.layout import C_BYTES, Layout
 from ncu_lab.gpu.operands import Operands, is_untouched_around, place_input, place_result, reset_result
 from ncu_lab.gpu.oracle import Oracle, Truth
 from ncu_lab.gpu.request import Subject
@@ -135,6 +135,25 @@ def runnable(runner: Runner, subject: Subject, cases: Iterable[Case]) -> list[Ca
             continue
         kept.append(case)
     return kept
+
+
+def on_fast_path(runner: Runner, subject: Subject, cases: Iterable[Case]) -> list[Case]:
+    """Leave out the cases that the guarded path would serve."""
+    plans = ((case, runner.plan(subject, case.problem, _layout(subject.stage, case))) for case in cases)
+    return [case for case, plan in plans if plan.variant == "fast"]
+
+
+def _layout(stage: Stage, case: Case) -> Layout:
+    """Return how the matrices of a case lie: rows and bases by it, the rest aligned as the allocator does."""
+    problem, element = case.problem, DTYPE_BYTES[stage.dtype]
+    return Layout(
+        lda=max(1, problem.k) + case.pad,
+        ldb=(max(1, problem.k) if stage.operation == "aat" else problem.n) + case.pad,
+        ldc=problem.n + case.pad,
+        a=case.offset * element,
+        b=case.offset * element,
+        c=case.offset * C_BYTES,
+    )
 
 
 def as_document(case: CheckCase) -> dict[str, Any]:

@@ -61,6 +61,7 @@ from ncu_lab.model.runs import (
     Session,
     Status,
 )
+from ncu_lab.model.search_space import SearchSpace, Tile, TileRule
 from ncu_lab.model.series import SHARE_KEY, TIME_KEY, Estimate, KernelIdentity, KernelReadings, RunFilter, SeriesPoint
 from ncu_lab.model.stages import (
     DTYPE_BYTES,
@@ -95,6 +96,7 @@ from ncu_lab.model.theory import (
     Resource,
     Theory,
 )
+from ncu_lab.model.tuning import Candidate, Outcome, Rung, TileChoice, TuningRecord, shape_class
 from ncu_lab.model.verdicts import Bound, Evidence, Fact, Verdict
 from ncu_lab.model.views import (
     Ladder,
@@ -132,6 +134,7 @@ __all__ = [
     "Attribution",
     "BlockDemand",
     "Bound",
+    "Candidate",
     "Ceiling",
     "Chain",
     "CheckCase",
@@ -179,6 +182,7 @@ __all__ = [
     "OccupancyPicture",
     "Operation",
     "Origin",
+    "Outcome",
     "Pair",
     "ParsedReport",
     "Part",
@@ -200,6 +204,8 @@ __all__ = [
     "RunFilter",
     "RunMeta",
     "RunView",
+    "Rung",
+    "SearchSpace",
     "SeriesPoint",
     "Session",
     "Side",
@@ -213,12 +219,17 @@ __all__ = [
     "StoreHealth",
     "Technique",
     "Theory",
+    "Tile",
+    "TileChoice",
+    "TileRule",
     "TimingSample",
     "Topic",
+    "TuningRecord",
     "Unattributed",
     "UnitUse",
     "Variant",
     "Verdict",
+    "shape_class",
     "silent",
     "table",
 ]

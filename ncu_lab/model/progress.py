@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Step = Literal["build", "check", "bench", "profile", "store", "import", "index", "verify", "prune", "commit", "bisect"]
+Step = Literal[
+    "build", "check", "bench", "contest", "profile", "store", "import", "index", "verify", "prune", "commit", "bisect",
+    "tune",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from ncu_lab.errors import UsageError
 from ncu_lab.model.expectations import Expectation
+from ncu_lab.model.search_space import SearchSpace
 
 Dtype = Literal["fp32", "tf32", "fp16", "bf16"]
 
@@ -87,6 +88,7 @@ class Stage:
         library_math: For a reference: the cuBLAS math (``pedantic``, ``tf32``, ``fp16``, ``bf16``).
         kernel_pattern: For a reference: a regular expression its kernel's name must match (precision, by name).
         expect: What it should show and change, each with its source; judged by ``ncu_lab.analyze.expectations``.
+        tune: Which tiles ``ncu-lab tune`` may try; None where there is nothing to search.
     """
 
     id: str
@@ -116,6 +118,7 @@ class Stage:
     library_math: str = ""
     kernel_pattern: str = ""
     expect: tuple[Expectation, ...] = ()
+    tune: SearchSpace | None = None
 
     @property
     def is_reference(self) -> bool:

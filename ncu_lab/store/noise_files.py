@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
-from ncu_lab.errors import EnvironmentLacksError, InputError
-from ncu_lab.model import SCHEMA, Notice
+from ncu_lab.errors import InputError
+from ncu_lab.model import Notice
 from ncu_lab.model.noise_record import NoiseRecord
-from ncu_lab.store.encoding import decode, encode
+from ncu_lab.store.record_files import device_word, moment_word, read_record, write_record
 
 FOLDER = "noise"
 _UNREADABLE = "noise_unreadable"
@@ -23,18 +20,9 @@ def write_noise(store: Path, record: NoiseRecord) -> Path:
     Raises:
         EnvironmentLacksError: When the store cannot be written.
     """
-    model = re.sub(r"[^a-z0-9]+", "-", record.device.lower()).strip("-") or "gpu"
-    moment = re.sub(r"[-:]|\+.*", "", record.created)
-    file = store / FOLDER / f"{model}-{moment}-{secrets.token_hex(2)}.json"
-    temporary = file.with_name(f".{file.name}.tmp")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(encode(record), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        temporary.replace(file)
-    except OSError as error:
-        with suppress(OSError):  # the error that is told is the first
-            temporary.unlink()
-        raise EnvironmentLacksError(f"{file.parent} cannot be written: {error.strerror or error}") from error
+    name = f"{device_word(record.device)}-{moment_word(record.created)}-{secrets.token_hex(2)}.json"
+    file = store / FOLDER / name
+    write_record(file, record)
     return file
 
 
@@ -47,24 +35,7 @@ def read_noise(store: Path) -> tuple[list[NoiseRecord], list[Notice]]:
     notices: list[Notice] = []
     for file in sorted((store / FOLDER).glob("*.json")):
         try:
-            records.append(_read(file))
+            records.append(read_record(NoiseRecord, file, "record of noise"))
         except InputError as error:
             notices.append(Notice(_UNREADABLE, f"{error.message}; what it measured does not count"))
     return records, notices
-
-
-def _read(file: Path) -> NoiseRecord:
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise InputError(f"{file} is no JSON: {error}") from error
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise InputError(f"{file} has schema {schema}, this version reads up to {SCHEMA}")
-    try:
-        record: NoiseRecord = decode(NoiseRecord, data)
-    except (TypeError, ValueError, KeyError) as error:
-        raise InputError(f"{file} is no record of noise: {error}") from error
-    return record
