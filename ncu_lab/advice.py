@@ -20,7 +20,6 @@ COMMANDS = (
     "bench",
     "shapes",
     "tune",
-    "tune",
     "doctor",
     "import",
     "profile",

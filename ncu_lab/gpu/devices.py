@@ -15,7 +15,7 @@ from ncu_lab.errors import EnvironmentLacksError
 from ncu_lab.gpu.datasheets import datasheet_of
 from ncu_lab.model import ARCHITECTURES, Device, Dtype, Environment
 
-_GPU_FIX = "Only check, bench and profile need one."
+_GPU_FIX = "Only check, bench, profile and tune need one."
 
 
 def current_device() -> Device:

@@ -57,8 +57,8 @@ class TargetRequest:
         shapes: Further shapes to check beside the built-in cases (check).
         quick: Check the problem and the fourteen small cases only (check).
         fast_only: Of these, check what takes the fast path only, so that no guarded cubin is needed (check).
-        result: Where the result is written, as JSON.
         fastest_reference: Measure against the fastest way of the library in FP32, not the pinned one (bench).
+        result: Where the result is written, as JSON.
     """
 
     mode: Mode
@@ -71,8 +71,8 @@ class TargetRequest:
     shapes: tuple[Problem, ...] = ()
     quick: bool = False
     fast_only: bool = False
-    result: str = ""
     fastest_reference: bool = False
+    result: str = ""
 
 
 def subjects_of(

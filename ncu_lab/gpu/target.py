@@ -199,8 +199,7 @@ def _contest(request: TargetRequest, device: Device) -> dict[str, Any]:
     calls = {subject.stage.id: bench.call(subject) for subject in request.subjects}
     first = request.subjects[0]
     _progress("contest", first, "warm-up", 0.0)
-    for call in calls.values():
-        watch.warm_up(call, 1)
+    watch.warm_up(tuple(calls.values()), 1)
     samples: list[TimingSample] = []
     for turn, taken in enumerate(watch.in_turns(calls, request.samples), start=1):
         samples += taken
