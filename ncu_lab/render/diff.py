@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from ncu_lab.model import Attribution, RunMeta, Unattributed
 from ncu_lab.model.comparison import ComparedSide, Comparison, MetricChange, MovedLine, Pair
 from ncu_lab.render.attribution import print_waterfall, unattributed_words, waterfall_markdown
+from ncu_lab.render.cause_words import change_sentence
 from ncu_lab.render.change_words import (
     caution_words,
     comparable_words,
@@ -21,6 +22,7 @@ from ncu_lab.render.change_words import (
     time_words,
     told_metrics,
 )
+from ncu_lab.render.compare_words import banner_head
 from ncu_lab.render.markdown import escaped
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal
 from ncu_lab.render.wording import context_words, problem_words
@@ -47,7 +49,7 @@ def print_comparison(comparison: Comparison, terminal: Terminal, *, in_full: boo
         where: The options that name the store, so that what is to be typed works as printed.
     """
     terminal.paragraph(title(comparison), STRONG)
-    for words, style in _contexts(comparison):
+    for words, style in context_lines(comparison):
         terminal.paragraph(words, style)
     told = [pair for pair in comparison.pairs if pair.is_on_both_sides]
     in_full = in_full or len(told) == 1
@@ -57,7 +59,7 @@ def print_comparison(comparison: Comparison, terminal: Terminal, *, in_full: boo
         if not (short and plain):
             terminal.line()
         plain = short
-        _print_pair(pair, terminal, in_full=in_full, short=short, context=_pair_context(comparison, pair))
+        _print_pair(comparison, pair, terminal, in_full=in_full, short=short)
     terminal.line()
     terminal.paragraph(tally_words(comparison), STRONG if told else "")
     if told:
@@ -83,13 +85,15 @@ def _is_plain(pair: Pair) -> bool:
     )
 
 
-def _print_pair(pair: Pair, terminal: Terminal, *, in_full: bool, short: bool, context: str) -> None:
+def _print_pair(comparison: Comparison, pair: Pair, terminal: Terminal, *, in_full: bool, short: bool) -> None:
+    context = _pair_context(comparison, pair)
     verdict = pair.duration.verdict if pair.duration else ""
     style = {"faster": GOOD, "slower": BAD}.get(verdict, "")
-    terminal.paragraph(f"{context}{pair_name(pair)}   {time_words(pair.duration)}", style or STRONG)
+    sentence = change_sentence(comparison, pair)
+    terminal.paragraph(f"{context}{sentence or banner_head(pair)}", style or STRONG)
     if short:
         return
-    for words in (evidence_words(pair.duration), pairing_words(pair)):
+    for words in (time_words(pair.duration) if sentence else "", evidence_words(pair.duration), pairing_words(pair)):
         if words:
             terminal.paragraph(words, MUTED, indent=2)
     if isinstance(pair.attribution, Unattributed):
@@ -153,8 +157,8 @@ def _commit_words(meta: RunMeta) -> str:
     return git.commit[:7] + (f' "{git.subject}"' if git.subject else "") + (" (edited)" if git.dirty else "")
 
 
-def _contexts(comparison: Comparison) -> list[tuple[str, str]]:
-    """Tell what both sides were measured on, whether they can be compared, and which runs they are."""
+def context_lines(comparison: Comparison) -> list[tuple[str, str]]:
+    """Tell what both sides were measured on, whether they can be compared, and which runs they are: words and style."""
     newest = comparison.b.meta
     problem = [problem_words(newest.problem)] if newest.problem else []
     told = " · ".join([*problem, *context_words(newest.device, newest.environment)])
@@ -192,19 +196,20 @@ def tally_words(comparison: Comparison) -> str:
 def comparison_markdown(comparison: Comparison) -> str:
     """Write a comparison for a pull request or a page: each pair with its verdict, counters, lines and waterfall."""
     blocks = [f"### {escaped(title(comparison))}\n"]
-    blocks.append("".join(f"- {escaped(words)}\n" for words, _ in _contexts(comparison)))
+    blocks.append("".join(f"- {escaped(words)}\n" for words, _ in context_lines(comparison)))
     for pair in comparison.pairs:
         if pair.is_on_both_sides:
-            name = f"{_pair_context(comparison, pair)}{pair_name(pair)}   {time_words(pair.duration)}"
-            blocks.append(f"#### {escaped(name)}\n")
-            blocks.append(_pair_markdown(pair))
+            sentence = change_sentence(comparison, pair)
+            blocks.append(f"#### {escaped(_pair_context(comparison, pair) + (sentence or banner_head(pair)))}\n")
+            blocks.append(_pair_markdown(pair, time_words(pair.duration) if sentence else ""))
     blocks.append(escaped(tally_words(comparison)) + "\n")
     return "\n".join(block for block in blocks if block)
 
 
-def _pair_markdown(pair: Pair) -> str:
+def _pair_markdown(pair: Pair, time: str) -> str:
     exact, noisy = told_metrics(pair)
-    points = [evidence_words(pair.duration), pairing_words(pair), _listed("exact", exact), _listed("noisy", noisy)]
+    points = [time, evidence_words(pair.duration), pairing_words(pair)]
+    points += [_listed("exact", exact), _listed("noisy", noisy)]
     points += [line_words(line) for line in pair.lines]
     if isinstance(pair.attribution, Unattributed):
         points.append(unattributed_words(pair.attribution))
