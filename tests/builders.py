@@ -113,6 +113,7 @@ def row(
         load_sectors_ideal=loads if profiled else None,
         store_sectors_ideal=stores if profiled else None,
         verdict=verdict_of(shown) if shown else None,
+        counters=counters if profiled else {},
     )
 
 

@@ -250,6 +250,7 @@ def _row(
         build=found.build,
         verdict=verdict_of(summary) if summary else None,
         attribution=_attribution(found, before, problem),
+        counters=found.counters,
     )
 
 
@@ -281,6 +282,17 @@ def _attribution(found: Measured, before: Measured | None, problem: Problem) -> 
     if before is None or before.summary is None or found.summary is None or not _same_work(found, before, problem):
         return None
     return attribute(before.summary.launch, before.counters, found.summary.launch, found.counters)
+
+
+def attribute_rows(a: LadderRow, b: LadderRow) -> Attribution | Unattributed | None:
+    """Return why the main kernel of one stage takes longer or shorter than that of any other, whatever work they do.
+
+    Returns:
+        The split from A's profiled duration to B's, or why there is none; None unless both were profiled.
+    """
+    if a.summary is None or b.summary is None:
+        return None
+    return attribute(a.summary.launch, a.counters, b.summary.launch, b.counters)
 
 
 def _chain(rows: Iterable[LadderRow]) -> Chain | None:

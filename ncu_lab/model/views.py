@@ -100,6 +100,8 @@ class LadderRow:
             told; None where there is no predecessor that did the same work.
         findings: What became of everything that its stage is expected to show, in the order of declaration.
         verdict: What bounds its main kernel; None when it was not profiled.
+        counters: Nsight Compute name -> value in base units, of the launch in ``summary``; empty without one. What
+            splits its duration against that of any other stage.
     """
 
     stage: Stage
@@ -119,6 +121,7 @@ class LadderRow:
     attribution: Attribution | Unattributed | None = None
     findings: tuple[Finding, ...] = ()
     verdict: Verdict | None = None
+    counters: Mapping[str, float] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,10 @@ class Ladder:
     chain: Chain | None = None
     explanation: LadderExplanation | None = None
     """What is said of it in plain words."""
+
+    def row(self, stage: str | None) -> LadderRow | None:
+        """Return the row of a stage or reference; None when it is not on this ladder."""
+        return next((row for row in (*self.rows, *self.references) if row.stage.id == stage), None)
 
     def roofline(self, family: Family) -> Roofline | None:
         """Return the chart of a family; None when none of its launches was placed."""

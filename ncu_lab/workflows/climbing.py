@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ncu_lab.analyze.explanation import explain_ladder, explain_launch, explain_run, fastest
 from ncu_lab.analyze.judging import judge_accesses
-from ncu_lab.analyze.ladder import build_ladder, same_device
+from ncu_lab.analyze.ladder import attribute_rows, build_ladder, same_device
 from ncu_lab.analyze.roofline import datasheet_roofs, launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
 from ncu_lab.analyze.verdict import verdict_of
@@ -18,6 +18,7 @@ from ncu_lab.gpu.published import load_published
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import (
     USABLE,
+    Attribution,
     Device,
     Explanation,
     Ladder,
@@ -30,6 +31,7 @@ from ncu_lab.model import (
     RunMeta,
     RunView,
     Stage,
+    Unattributed,
 )
 from ncu_lab.store import Store
 from ncu_lab.store.directory import passed_over
@@ -108,6 +110,21 @@ def ladder(
         omitted=(*whole.omitted, *superseded),
         warnings=(*whole.warnings, *notices, *corrupt),
     )
+
+
+def attribute_stages(ladder: Ladder, a: str | None, b: str | None) -> Attribution | Unattributed | None:
+    """Split the difference of the profiled durations of any two stages of a ladder, references included.
+
+    Args:
+        ladder: The ladder.
+        a: Stage it begins with.
+        b: Stage it leads to.
+
+    Returns:
+        The split, or what it lacks; None unless both stages are on the ladder and were profiled.
+    """
+    row_a, row_b = ladder.row(a), ladder.row(b)
+    return attribute_rows(row_a, row_b) if row_a is not None and row_b is not None else None
 
 
 def ladder_of(runs: Sequence[Run], problem: Problem | None = None) -> Ladder:
