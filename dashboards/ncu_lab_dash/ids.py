@@ -42,13 +42,24 @@ MATRIX_DETAILS = "matrix-details"
 MATRIX_ROWS = "matrix-rows"
 
 SPEED = "speed"
-SPEED_TITLE = "speed-title"
 
 ROOFLINE = "roofline"
 ROOFLINE_TITLE = "roofline-title"
 ROOFLINE_FOOT = "roofline-foot"
 ROOFLINE_TABLE = "roofline-table"
 ROOFLINE_DETAILS = "roofline-details"
+
+THEORY = "theory"
+THEORY_ACTIONS = "theory-actions"
+STEPS = "steps"
+STEPS_LEGEND = "steps-legend"
+FALL = "fall"
+"""The waterfall between two stages."""
+
+FALL_A = "fall-a"
+FALL_B = "fall-b"
+FOCUS = "focus"
+"""Store: the family of stall reasons that is looked at."""
 
 # The shell
 
@@ -183,3 +194,39 @@ HISTORY_NOTICES = "history-notices"
 
 HISTORY = "history"
 CHANGES = "changes"
+
+# The Compare page
+
+COMPARE_URL = "compare-url"
+COMPARE_PAGE = "compare-page"
+COMPARE_CONTEXT = "compare-context"
+COMPARE_EMPTY = "compare-empty"
+COMPARE_SHOWN = "compare-shown"
+"""Store: what is compared, as the address says it, and the state of the folder."""
+
+COMPARE_A = "compare-a"
+COMPARE_A_PART = "compare-a-part"
+COMPARE_B = "compare-b"
+COMPARE_B_PART = "compare-b-part"
+COMPARE_AT = "compare-at"
+COMPARE_SWAP = "compare-swap"
+COMPARE_CHIPS = "compare-chips"
+COMPARE_BANNER = "compare-banner"
+COMPARE_LINKS = "compare-links"
+COMPARE_NOTICES = "compare-notices"
+
+PAIRS = "pairs"
+PAIRS_TABLES = "pairs-tables"
+PAIR = "pair"
+"""Store: key of the chosen pair of kernels."""
+
+WATERFALL = "compare-waterfall"
+DUMBBELL = "compare-waits"
+DUMBBELL_SCALE = "compare-waits-scale"
+SHIFT = "compare-roofline"
+SHIFT_LEVEL = "compare-level"
+MOVED = "moved"
+MOVED_TABLES = "moved-tables"
+COMPARED = "compared"
+COMPARED_TABLES = "compared-tables"
+COMPARED_ROWS = "compared-rows"

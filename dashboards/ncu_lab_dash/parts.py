@@ -8,10 +8,8 @@ from typing import Any
 
 from dash import dcc, html
 
-from ncu_lab.metrics import STALL_FAMILIES
 from ncu_lab.render.launch_tables import Cell
 from ncu_lab.render.numbers import unbroken as unbroken  # pages take it from here
-from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_colour, stall_family, stall_label
 from ncu_lab_dash import ids
 
 
@@ -147,29 +145,14 @@ def table_json(header: Sequence[str], rows: Sequence[Sequence[Cell | str]], text
     return json.dumps({"header": list(header), "kinds": _kinds(header, text_columns), "rows": cells})
 
 
-def table_view(component_id: str, details_id: str) -> html.Div:
-    """Return the table under a figure, closed at first, and the buttons that save both."""
+def table_view(component_id: str, details_id: str, *kinds: str) -> html.Div:
+    """Return the table under a figure, closed at first, and the buttons that save both, or only ``kinds``."""
     details = html.Details(
         [html.Summary("Values as a table"), html.Div(id=component_id, className="table-scroll")],
         id=details_id,
         className="table-view",
     )
-    return html.Div([details, export_buttons("png", "svg", "csv")], className="card-tools")
-
-
-def stall_legend(reasons: Sequence[str], theme: Theme) -> list[html.Div]:
-    """Return the legend: stall reasons by family, in the order they stack."""
-    families = []
-    for family in STALL_FAMILIES:
-        members = [reason for reason in reasons if stall_family(reason) == family]
-        if members:
-            keys = [_key(stall_label(reason), stall_colour(reason, theme)) for reason in members]
-            families.append(html.Div([html.B(FAMILY_TITLES[family]), *keys], className="family"))
-    return families
-
-
-def _key(label: str, colour: str) -> html.Span:
-    return html.Span([html.I(className="swatch", style={"background": colour}), label], className="key")
+    return html.Div([details, export_buttons(*(kinds or ("png", "svg", "csv")))], className="card-tools")
 
 
 def code(text: str) -> html.Pre:

@@ -18,6 +18,9 @@ CONTROLS: Mapping[str, tuple[str, str]] = {
     "problem": (ids.PROBLEM, "value"),
     "device": (ids.DEVICE, "value"),
     "stage": (ids.STAGE, "value"),
+    "a": (ids.FALL_A, "value"),
+    "b": (ids.FALL_B, "value"),
+    "focus": (ids.FOCUS, "data"),
     "level": (ids.LEVEL, "value"),
     "family": (ids.FAMILY, "value"),
     "beside": (ids.BESIDE, "value"),
@@ -28,7 +31,7 @@ CONTROLS: Mapping[str, tuple[str, str]] = {
 }
 """Field of a view -> the component that holds it, and the property that does."""
 
-GRAPHS = (ids.MATRIX, ids.SPEED, ids.ROOFLINE)
+GRAPHS = (ids.MATRIX, ids.SPEED, ids.ROOFLINE, ids.STEPS)
 
 Find = Callable[[str | None, str | None], Ladder | None]
 """Finds the ladder of a problem's key and a device; None leaves the choice to the newest run."""

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
+from ncu_lab.metrics import STALL_FAMILIES
 from ncu_lab.model import Family
 from ncu_lab.render.figures.matrix import PanelName
 from ncu_lab.render.figures.roofline import Level
 from ncu_lab.render.figures.rows import Sort
 from ncu_lab.render.figures.stalls import Scale
 from ncu_lab.render.palette import ThemeName
-
-T = TypeVar("T")
+from ncu_lab_dash.told import one_of, text_of
 
 ALONE = "none"
 """The roofline with no other ladder drawn over it."""
+
+AUTO = "auto"
+"""An end of the waterfall that follows the selected stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,9 @@ class View:
         problem: Key of a problem, as :func:`ncu_lab_dash.data.problem_key` writes it.
         device: Name of a GPU.
         stage: The selected stage.
+        a: Stage that the waterfall begins with; by itself the predecessor of where it ends.
+        b: Stage that it leads to; by itself the selected one.
+        focus: Family of stall reasons that is looked at; the others are dimmed.
         level: Memory level of the roofline.
         family: Launches that the roofline shows.
         beside: Key of the ladder drawn over the roofline, as :func:`ncu_lab_dash.data.ladder_key` writes it.
@@ -40,6 +46,9 @@ class View:
     problem: str | None = None
     device: str | None = None
     stage: str | None = None
+    a: str = AUTO
+    b: str = AUTO
+    focus: str | None = None
     level: Level = "l1"
     family: Family = "fp32"
     beside: str = ALONE
@@ -68,22 +77,17 @@ def read_view(found: Mapping[str, Any]) -> View:
     """Read a view from values by field, of whatever kind a browser sent; what is unknown falls back to the default."""
     default = View()
     return View(
-        problem=_text(found.get("problem")),
-        device=_text(found.get("device")),
-        stage=_text(found.get("stage")),
-        level=_one_of(found.get("level"), get_args(Level), default.level),
-        family=_one_of(found.get("family"), get_args(Family), default.family),
-        beside=_text(found.get("beside")) or default.beside,
-        sort=_one_of(found.get("sort"), get_args(Sort), default.sort),
-        scale=_one_of(found.get("scale"), get_args(Scale), default.scale),
-        panel=_one_of(found.get("panel"), get_args(PanelName), default.panel),
-        theme=_one_of(found.get("theme"), get_args(ThemeName), None),
+        problem=text_of(found.get("problem")),
+        device=text_of(found.get("device")),
+        stage=text_of(found.get("stage")),
+        a=text_of(found.get("a")) or default.a,
+        b=text_of(found.get("b")) or default.b,
+        focus=one_of(found.get("focus"), tuple(STALL_FAMILIES), None),
+        level=one_of(found.get("level"), get_args(Level), default.level),
+        family=one_of(found.get("family"), get_args(Family), default.family),
+        beside=text_of(found.get("beside")) or default.beside,
+        sort=one_of(found.get("sort"), get_args(Sort), default.sort),
+        scale=one_of(found.get("scale"), get_args(Scale), default.scale),
+        panel=one_of(found.get("panel"), get_args(PanelName), default.panel),
+        theme=one_of(found.get("theme"), get_args(ThemeName), None),
     )
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _one_of(value: Any, known: tuple[T, ...], default: T) -> T:
-    return next((one for one in known if one == value), default)

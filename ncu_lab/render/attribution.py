@@ -96,7 +96,7 @@ def value_change(part: Part) -> str:
 def print_waterfall(attribution: Attribution, terminal: Terminal) -> None:
     """Print the rows with their bars: a bar begins where the one above ends."""
     brackets = {"": "  ", "first": "┌ ", "inner": "│ ", "last": "└ "}
-    written = _written(attribution)
+    written = written_rows(attribution)
     rows = [row for row, _, _ in written]
     cells = [(brackets[row.bracket] + row.label, row.values, change, share) for row, change, share in written]
     label, values, change, share = (max(len(line[i]) for line in cells) for i in range(4))
@@ -180,7 +180,7 @@ def waterfall_markdown(attribution: Attribution) -> str:
     """Write the waterfall as a Markdown table: without bars, the net beside what it sums."""
     rows = [
         {"factor": row.label, "values": row.values, "ns": change, "share": share}
-        for row, change, share in _written(attribution)
+        for row, change, share in written_rows(attribution)
     ]
     columns = [
         Column("factor", "factor", align="left"),
@@ -191,7 +191,7 @@ def waterfall_markdown(attribution: Attribution) -> str:
     return markdown_table(rows, columns)
 
 
-def _written(attribution: Attribution) -> list[tuple[WaterfallRow, str, str]]:
+def written_rows(attribution: Attribution) -> list[tuple[WaterfallRow, str, str]]:
     """Return the rows with their part as a duration, all in one unit, and as a share of A's."""
     scale = max(attribution.a_ns, attribution.b_ns)
     return [

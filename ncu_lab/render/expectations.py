@@ -55,10 +55,10 @@ def quantity_words(key: str) -> str:
 def expectation_words(one: Expectation) -> str:
     """Write what is expected: ``sectors/load 16.5 ± 3 %``, ``shared stores/ideal ≤ 0.1× smem-conflict``."""
     against = f" {one.against}" if one.against else ""
-    return f"{quantity_words(one.key)} {_bounds(one)}{against}"
+    return f"{quantity_words(one.key)} {bounds_words(one)}{against}"
 
 
-def _bounds(one: Expectation) -> str:
+def bounds_words(one: Expectation) -> str:
     """Write the bounds with the digits they were declared with."""
     if one.near is not None:
         tolerance = f" ± {100 * (one.within or 0):g} %" if one.within else ""
@@ -212,7 +212,7 @@ def _json(finding: Finding) -> Json:
             "within": one.within,
             "against": one.against,
             "min_size": one.min_size,
-            "text": _bounds(one),
+            "text": bounds_words(one),
         },
         "measured": finding.measured,
         "unit": one.unit,

@@ -92,6 +92,7 @@ DARK = Theme(
 )
 THEMES: Mapping[ThemeName, Theme] = {"light": LIGHT, "dark": DARK}
 
+
 def root_css() -> str:
     """Return the rules that give a page its tokens: by what the system prefers, or by ``data-theme`` of its root."""
     light, dark = (f"color-scheme: {theme.name}; {theme.css()}" for theme in (LIGHT, DARK))

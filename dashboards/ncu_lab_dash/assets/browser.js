@@ -34,13 +34,13 @@
     return chosen || (screen && screen.dark ? "dark" : "light");
   }
 
-  // Escape clears what is selected, on whichever page has such a thing.
-  const SELECTIONS = [["stage", "value"], ["spot", "data"]];
+  // Escape clears what is selected, on whichever page has such a thing: component, property, what tells that it is there.
+  const SELECTIONS = [["stage", "value", "stage"], ["focus", "data", "matrix-legend"], ["spot", "data", "spots-body"]];
 
   document.addEventListener("keydown", function (event) {
     if (event.key === "Escape") {
-      for (const [id, property] of SELECTIONS) {
-        if (id === "spot" ? document.getElementById("spots-body") : document.getElementById(id)) {
+      for (const [id, property, shown] of SELECTIONS) {
+        if (document.getElementById(shown)) {
           window.dash_clientside.set_props(id, { [property]: null });
         }
       }

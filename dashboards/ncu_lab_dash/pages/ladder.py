@@ -1,165 +1,42 @@
-"""The ladder page: where the stages stand, what their warps wait for, and the path under the roof."""
+"""The ladder page: where the stages stand, what their warps wait for, and what each step bought."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 import plotly.graph_objects as go
-from dash import Dash, Input, Output, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, ctx, html, no_update
 
 from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
-from ncu_lab.model import FAMILIES, Family, Ladder
+from ncu_lab.model import FAMILIES, Ladder
 from ncu_lab.render import headlines
+from ncu_lab.render import ladder_cards as cards
 from ncu_lab.render import ladder_words as words
 from ncu_lab.render.figures import matrix, roofline, speed
+from ncu_lab.render.figures.published import SIGN as PUBLISHED
 from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
 from ncu_lab_dash import ids
 from ncu_lab_dash.data import LadderData, Overview, ladder_key, problem_key
-from ncu_lab_dash.parts import (
-    TABLE,
-    aria,
-    card,
-    card_head,
-    code,
-    export_buttons,
-    graph,
-    segmented,
-    stall_legend,
-    table_json,
-    table_view,
-    unbroken,
-)
+from ncu_lab_dash.ladder_cards import end_options, focus_legend, show_fall, show_steps, show_theory
+from ncu_lab_dash.ladder_layout import ALWAYS, empty_state, layout
+from ncu_lab_dash.parts import TABLE, table_json, unbroken
 from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, opens, reconcile
 from ncu_lab_dash.screen import Screen, column_width, is_narrow, matrix_width, theme_of
 from ncu_lab_dash.served import Served
 from ncu_lab_dash.view import ALONE, View, read_view
 from ncu_lab_dash.wiring import show
 
-PANEL_TITLES: Mapping[matrix.PanelName, str] = {
-    "duration": "Time",
-    "stalls": "Stalls",
-    "sectors": "Sectors",
-    "conflicts": "Conflicts",
-    "occupancy": "Occupancy",
-}
+__all__ = ["layout", "register"]
 
 _ORDER_NOTES: Mapping[Sort, str] = {
     "ladder": "Read along a stage, down a metric. In ladder order.",
     "duration": "Read along a stage, down a metric. Slowest first.",
 }
-
-
-ALWAYS: Sequence[Family] = ("fp32", "tensor")
-"""Families that the roofline offers whatever was profiled; FP64 where there is any."""
-
-
-def layout(_search: str = "") -> html.Div:
-    """Return the page before anything was read: cards in their final places, figures still empty."""
-    return html.Div(
-        [
-            dcc.Location(id=ids.URL, refresh="callback-nav"),
-            html.Div(id=ids.CONTEXT, className="context"),
-            _main(),
-        ],
-        className="page",
-    )
-
-
-def _main() -> html.Main:
-    panels = segmented(ids.PANEL, "Panel", list(PANEL_TITLES.items()), "duration")
-    return html.Main(
-        [
-            html.H1(id=ids.HEADING),
-            html.P(id=ids.LEAD, className="lead muted"),
-            html.Div(
-                [
-                    segmented(ids.PROBLEM, "Problem", [], None),
-                    segmented(ids.DEVICE, "Device", [], None),
-                ],
-                className="controls choice",
-            ),
-            html.P("Reading the runs…", className="loading-words muted"),
-            html.Div(id=ids.EMPTY),
-            html.Div(
-                [
-                    html.Div(panels, className="narrow-only"),
-                    _matrix_card(),
-                    html.Div([_roofline_card(), _speed_card()], className="columns"),
-                ],
-                id=ids.CARDS,
-            ),
-            html.Div(id=ids.NOTICES, className="muted notices"),
-        ],
-        id=ids.PAGE,
-        className="loading",
-    )
-
-
-def _matrix_card() -> html.Section:
-    controls = [
-        segmented(ids.SORT, "Sort", [("ladder", "Ladder order"), ("duration", "Duration")], "ladder"),
-        segmented(ids.SCALE, "Stalls", [("share", "Share"), ("cycles", "Cycles/instr.")], "share"),
-    ]
-    rows = dcc.RadioItems(
-        id=ids.STAGE, options=[], value=None, className="stage-rows",
-    )  # fmt: skip
-    return card(
-        [
-            card_head(ids.MATRIX_TITLE, html.Span(id=ids.MATRIX_NOTE), controls),
-            html.Div(id=ids.MATRIX_LEGEND, className="legend"),
-            html.Div(
-                [graph(ids.MATRIX), html.Div(rows, id=ids.MATRIX_ROWS, role="group", **aria(label="Stages"))],
-                className="figure-with-rows",
-            ),
-            html.Div(id=ids.MATRIX_FOOT, className="card-foot muted"),
-            table_view(ids.MATRIX_TABLE, ids.MATRIX_DETAILS),
-        ]
-    )
-
-
-def _roofline_card() -> html.Section:
-    controls = [
-        segmented(ids.FAMILY, "Launches", [(family, roofline.FAMILY_LABELS[family]) for family in ALWAYS], "fp32"),
-        segmented(ids.LEVEL, "Level", list(roofline.LEVEL_LABELS.items()), "l1"),
-        segmented(ids.BESIDE, "Beside", [], ALONE),
-    ]
-    note = "Arrows lead from each stage's predecessor; dotted: side branches. Shaded: out of reach."
-    return card(
-        [
-            card_head(ids.ROOFLINE_TITLE, note, controls),
-            graph(ids.ROOFLINE),
-            html.Div(id=ids.ROOFLINE_FOOT, className="card-foot muted"),
-            table_view(ids.ROOFLINE_TABLE, ids.ROOFLINE_DETAILS),
-        ]
-    )
-
-
-def _speed_card() -> html.Section:
-    note = "Work 2·m·n·k over the duration, % of cuBLAS FP32 (dotted). Right: duration against the predecessor."
-    tools = html.Div(export_buttons("png", "svg"), className="card-tools")
-    return card([card_head(ids.SPEED_TITLE, note), graph(ids.SPEED), tools])
-
-
-def empty_state(error: NcuLabError, any_runs: bool) -> html.Div:
-    """Return what stands in place of the cards when there is no ladder: why, and what to type."""
-    if any_runs:
-        why = [html.P(as_called(text)) for text in (error.message, error.hint) if text]
-        return html.Div([html.H2("No ladder matches this address"), *why], className="card empty")
-    return html.Div(
-        [
-            html.H2("No ladder to show yet"),
-            html.P(f"{error.message}."),
-            html.P("Look at a real one first, or make your own:"),
-            code(as_called("ncu-lab dashboard --example\nncu-lab profile --all")),
-            html.P("This page shows a new run as soon as it is stored.", className="muted"),
-        ],
-        className="card empty",
-    )
 
 
 def choices(options: Sequence[tuple[str, str]], shown: str | None, newest: str | None) -> list[dict[str, str]]:
@@ -205,7 +82,7 @@ def register(app: Dash, served: Served) -> None:
     _register_choices(app, data, served.list_command)
     _register_words(app, data)
     order, look = ("sort", "scale", "panel"), ("stage", "theme")
-    show(app, data, draw_matrix, Output(ids.MATRIX, "figure"), *order, *look)
+    show(app, data, draw_matrix, Output(ids.MATRIX, "figure"), *order, *look, "focus")
     roofline_fields = ("level", "family", "beside")
 
     def roofline_figure(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
@@ -215,11 +92,36 @@ def register(app: Dash, served: Served) -> None:
     show(app, data, draw_speed, Output(ids.SPEED, "figure"), *look)
     show(app, data, offer_stages, [Output(ids.STAGE, "options"), Output(ids.MATRIX_ROWS, "style")], "sort")
     matrix_words = (ids.MATRIX_TITLE, ids.MATRIX_NOTE, ids.MATRIX_LEGEND, ids.MATRIX_FOOT, ids.MATRIX_TABLE)
-    show(app, data, write_matrix, [_written(one) for one in matrix_words], *order, "theme")
+    show(app, data, write_matrix, [_written(one) for one in matrix_words], *order, "theme", "focus")
     roofline_words = (ids.ROOFLINE_TITLE, ids.ROOFLINE_FOOT, ids.ROOFLINE_TABLE)
     show(app, data, write_roofline, [_written(one) for one in roofline_words], *roofline_fields)
+    _show_cards(app, data)
     # Without its rail the figure has numbers only: the table names them.
     show(app, data, _is_railless, Output(ids.ROOFLINE_DETAILS, "open"))
+
+
+def _show_cards(app: Dash, data: LadderData) -> None:
+    """Fill the cards about steps, and the tray."""
+    theory = [part(ids.THEORY) for part in (ids.title_of, ids.note_of)]
+    theory += [ids.THEORY_ACTIONS, ids.body_of(ids.THEORY), ids.foot_of(ids.THEORY)]
+    show(app, data, show_theory, [*(Output(one, "children") for one in theory), _table(ids.THEORY)], "stage")
+    steps = [*_figure(ids.STEPS), _child(ids.title_of, ids.STEPS), _child(ids.note_of, ids.STEPS)]
+    steps += [Output(ids.STEPS_LEGEND, "children"), _child(ids.foot_of, ids.STEPS), _table(ids.STEPS)]
+    show(app, data, show_steps, steps, "stage", "theme", "focus")
+    fall = [_child(part, ids.FALL) for part in (ids.state_of, ids.title_of, ids.note_of, ids.foot_of)]
+    show(app, data, show_fall, [*_figure(ids.FALL), *fall, _table(ids.FALL)], "stage", "a", "b", "theme", "focus")
+
+
+def _figure(card: str) -> list[Output]:
+    return [Output(card, "figure"), Output(f"{card}-figure", "className")]
+
+
+def _child(part: Callable[[str], str], card: str) -> Output:
+    return Output(part(card), "children")
+
+
+def _table(card: str) -> Output:
+    return Output(ids.table_of(card), TABLE)
 
 
 def _written(component: str) -> Output:
@@ -232,7 +134,11 @@ def _register_view(app: Dash, data: LadderData) -> None:
     written = [name for name in fields if name != "theme"]  # the shell's, and not of this page alone
 
     @app.callback(
-        [Output(ids.URL, "search"), *(Output(*CONTROLS[name]) for name in written)],
+        [
+            Output(ids.URL, "search"),
+            *(Output(one, "options") for one in (ids.FALL_A, ids.FALL_B)),
+            *(Output(*CONTROLS[name]) for name in written),
+        ],
         [
             Input(ids.URL, "search"),
             Input(ids.VERSION, "data"),
@@ -247,7 +153,8 @@ def _register_view(app: Dash, data: LadderData) -> None:
         address = no_update if opens(ctx.triggered_id, chosen) else view.search()
         # What hangs on a control that is written is drawn again, even where nothing changed.
         settled = ((getattr(view, name), chosen[name]) for name in written)
-        return [address, *(no_update if new == old else new for new, old in settled)]
+        options = end_options(data.find(view.problem, view.device))
+        return [address, *options, *(no_update if new == old else new for new, old in settled)]
 
 
 def _register_choices(app: Dash, data: LadderData, list_command: str) -> None:
@@ -285,7 +192,8 @@ def _register_words(app: Dash, data: LadderData) -> None:
         Output(ids.CONTEXT, "children"),
         Output(ids.HEADING, "children"),
         Output(ids.LEAD, "children"),
-        Output(ids.SPEED_TITLE, "children"),
+        *(_child(part, ids.SPEED) for part in (ids.title_of, ids.note_of, ids.foot_of)),
+        _table(ids.SPEED),
         Input(ids.VERSION, "data"),
         Input(*CONTROLS["problem"]),
         Input(*CONTROLS["device"]),
@@ -295,7 +203,7 @@ def _register_words(app: Dash, data: LadderData) -> None:
         try:
             ladder = data.ladder(view.problem, view.device)
         except NcuLabError as error:
-            return "is-empty", empty_state(error, _any_runs(data)), [], "Ladder", "", ""
+            return "is-empty", _no_ladder(data, error), [], "Ladder", *[""] * 5
         context = [
             html.Span([html.B(unbroken(strong)), " " if strong and plain else "", unbroken(plain)])
             for strong, plain in words.context_items(ladder)
@@ -303,22 +211,35 @@ def _register_words(app: Dash, data: LadderData) -> None:
         shown = {"problem": problem_key(ladder.problem), "device": ladder.device.name if ladder.device else ""}
         context.append(html.Span(urlencode(shown), className="shown-query", hidden=True))
         lead = headlines.waits_sentence(ladder)
-        heading, speed_title = headlines.ladder_headline(ladder), headlines.speed_headline(ladder)
-        return "", None, context, unbroken(heading), unbroken(lead), unbroken(speed_title)
+        heading = headlines.ladder_headline(ladder)
+        return "", None, context, unbroken(heading), unbroken(lead), *speed_words(ladder)
 
 
-def _any_runs(data: LadderData) -> bool:
+def _no_ladder(data: LadderData, error: NcuLabError) -> html.Div:
     try:
-        return bool(data.overview().problems)
+        overview = data.overview()
     except NcuLabError:
         # The same error already stands on the page as the reason.
-        return False
+        return empty_state(error, any_ladder=False)
+    return empty_state(error, any_ladder=bool(overview.problems), others=overview.others)
+
+
+def speed_words(ladder: Ladder) -> tuple[str, str, str, str]:
+    """Return the title, note, foot and table of the speeds: one's own beside what is published."""
+    note = "Work 2·m·n·k over the duration, % of cuBLAS FP32 (dotted). Right: duration against the predecessor."
+    foot = cards.published_foot(ladder)
+    if foot:
+        note += f" {PUBLISHED} published: % of the reference in its own source."
+    table = table_json(*cards.published_table(ladder))
+    return unbroken(headlines.speed_headline(ladder)), note, unbroken(foot), table
 
 
 def draw_matrix(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
     """Draw the matrix, on a narrow page one panel of it."""
     theme, width = theme_of(view.theme, screen), matrix_width(screen)
-    options: dict[str, Any] = {"selected": view.stage, "sort": view.sort, "scale": view.scale}
+    options: dict[str, Any] = {
+        "selected": view.stage, "sort": view.sort, "scale": view.scale, "family": view.focus,
+    }  # fmt: skip
     if is_narrow(screen):
         return matrix.ladder_panel(ladder, theme, width, view.panel, **options)
     return matrix.ladder_matrix(ladder, theme, width, **options)
@@ -346,10 +267,10 @@ def offer_stages(ladder: Ladder, view: View, screen: Screen) -> tuple[list[dict[
 
 def write_matrix(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
     """Return the matrix's title, note, legend, foot and table."""
-    legend = stall_legend(legend_reasons(ladder), theme_of(view.theme, screen))
+    legend = focus_legend(legend_reasons(ladder), theme_of(view.theme, screen), view.focus)
     title, note = headlines.matrix_headline(ladder), _ORDER_NOTES[view.sort]
     if is_narrow(screen):
-        title, note = matrix.PANELS[view.panel].title, matrix.panel_note(view.panel, view.scale)
+        title, note = matrix.PANELS[view.panel].title, matrix.panel_note(view.panel, ladder, view.scale)
         legend = legend if view.panel == "stalls" else []
     foot = [html.P(unbroken(words.MATRIX_FOOT)), *(html.P(line) for line in headlines.not_collected(ladder))]
     return unbroken(title), note, legend, foot, table_json(*words.matrix_table(ladder))

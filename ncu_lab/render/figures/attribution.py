@@ -19,7 +19,7 @@ from ncu_lab.render import numbers
 from ncu_lab.render.attribution import NET, WaterfallRow, waterfall
 from ncu_lab.render.figures.canvas import Canvas, Panel, round_ticks, spaced
 from ncu_lab.render.figures.text import SMALL, plain, text_width
-from ncu_lab.render.palette import Theme, stall_colour
+from ncu_lab.render.palette import DIMMED, Theme, stall_colour, stall_family
 
 HATCHES: Mapping[str, str] = {"instructions": "|", "warps": "/", "imbalance": ".", "clock": "-"}
 """Factor that is no stall reason -> how its bars are hatched."""
@@ -54,7 +54,9 @@ class _Axis:
         return (ns - self.low_ns) / (self.high_ns - self.low_ns) * self.px
 
 
-def waterfall_figure(attribution: Attribution, a: str, b: str, theme: Theme, width: int) -> go.Figure:
+def waterfall_figure(
+    attribution: Attribution, a: str, b: str, theme: Theme, width: int, *, family: str | None = None
+) -> go.Figure:
     """Draw how A's duration becomes B's, factor by factor.
 
     Args:
@@ -63,6 +65,7 @@ def waterfall_figure(attribution: Attribution, a: str, b: str, theme: Theme, wid
         b: Name of launch B.
         theme: Colours.
         width: Width of the figure in px.
+        family: Family of stall reasons beside which all other factors are dimmed; None dims none.
     """
     rows = [row for row in waterfall(attribution) if row.factor != "net"]
     labels = [_label(row, theme) for row in rows]
@@ -83,7 +86,7 @@ def waterfall_figure(attribution: Attribution, a: str, b: str, theme: Theme, wid
     last = len(rows) + 1
     _ends(canvas, panel, axis, attribution, {0: a, last: b})
     for y, row in enumerate(rows, start=1):
-        _step(canvas, panel, axis, row, y, attribution)
+        _step(canvas, panel, axis, row, y, attribution, family)
     _bracket(canvas, panel, axis, rows, attribution, label_px)
     y_axis: dict[str, Any] = {
         "range": [last + 0.5, -0.5],
@@ -128,7 +131,15 @@ def _ends(canvas: Canvas, panel: Panel, axis: _Axis, attribution: Attribution, n
         )
 
 
-def _step(canvas: Canvas, panel: Panel, axis: _Axis, row: WaterfallRow, y: int, attribution: Attribution) -> None:
+def _step(
+    canvas: Canvas,
+    panel: Panel,
+    axis: _Axis,
+    row: WaterfallRow,
+    y: int,
+    attribution: Attribution,
+    family: str | None,
+) -> None:
     """Draw one factor: its bar, the line down from the bar above, and its part beside it."""
     theme = canvas.theme
     start = axis.value(row.start_ns)
@@ -149,6 +160,7 @@ def _step(canvas: Canvas, panel: Panel, axis: _Axis, row: WaterfallRow, y: int, 
         hovertext=[_hover(row, attribution)],
         hoverinfo="text",
         marker=factor_marker(row.factor, theme),
+        opacity=1.0 if family is None or _family(row.factor) == family else DIMMED,
     )
     words = _change_words(row.ns, attribution)
     low, high = sorted((row.start_ns, row.start_ns + row.ns))
@@ -162,6 +174,10 @@ def _step(canvas: Canvas, panel: Panel, axis: _Axis, row: WaterfallRow, y: int, 
         canvas.mark_label(panel, axis.value(low), y, html, shift=-width_px - _GAP_PX + 1, log=False)
     else:
         canvas.mark_label(panel, axis.value(high), y, html, shift=_GAP_PX - 1, log=False)
+
+
+def _family(factor: str) -> str | None:
+    return stall_family(factor.removeprefix(STALL)) if factor.startswith(STALL) else None
 
 
 def factor_marker(factor: str, theme: Theme) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 from ncu_lab.model import Ladder, LadderRow
 from ncu_lab.render import numbers
 from ncu_lab.render.figures.canvas import Canvas, Panel, spaced
+from ncu_lab.render.figures.published import draw_published, published_marks
 from ncu_lab.render.figures.rows import PlacedRow, Rows
 from ncu_lab.render.figures.text import SIZE, plain, text_width
 
@@ -47,7 +48,8 @@ def draw(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder) -> None:
     for placed in rows.placed:
         if not placed.row.median_ns:
             canvas.missing_cell(panel, placed.y, "SpeedOfLight")
-    axis = _axis_range(timed, panel.width)
+    published = published_marks(ladder, rows)
+    axis = _axis_range(timed, [_at_share(one.placed.row, one.share) for one in published], panel.width)
     ticks = _decades(*axis)
     px_apart = panel.width * (math.log10(ticks[1][0] / ticks[0][0]) if len(ticks) > 1 else 1.0) / (axis[1] - axis[0])
     canvas.x_axis(panel, axis, spaced(ticks, px_apart), "log")
@@ -77,12 +79,18 @@ def draw(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder) -> None:
                 "line": {"width": 1.5, "color": colour},
             },
         )
+    draw_published(canvas, panel, published, _at_share)
     _labels(canvas, panel, timed)
 
 
-def _axis_range(timed: list[tuple[PlacedRow, float]], width: float) -> tuple[float, float]:
-    """Return the log10 range that uses the panel as far as the label of every dot still fits."""
-    times = [time for _, time in timed]
+def _at_share(row: LadderRow, share: float) -> float:
+    """Return the time that would be a share of the row's own reference."""
+    return (row.median_ns or 0.0) * (row.share_of_reference or 0.0) / share
+
+
+def _axis_range(timed: list[tuple[PlacedRow, float]], marks: list[float], width: float) -> tuple[float, float]:
+    """Return the log10 range that uses the panel as far as the label of every dot, and every mark, still fits."""
+    times = [*(time for _, time in timed), *marks]
     times += [time * placed.row.share_of_reference for placed, time in timed if placed.row.share_of_reference]
     start = math.log10(min(times, default=1e3))
     px_per_decade = width / _LEAST_DECADES
@@ -91,6 +99,9 @@ def _axis_range(timed: list[tuple[PlacedRow, float]], width: float) -> tuple[flo
         decades = math.log10(time) - start
         if decades > 0:
             px_per_decade = min(px_per_decade, max(20.0, room) / decades)
+    furthest = math.log10(max(marks, default=min(times, default=1e3))) - start
+    if furthest > 0:
+        px_per_decade = min(px_per_decade, (width - _LEFT_PX - _DOT_PX) / furthest)
     return start - _LEFT_PX / px_per_decade, start + (width - _LEFT_PX) / px_per_decade
 
 

@@ -9,13 +9,15 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from ncu_lab.model import Ladder
-from ncu_lab.render.figures import accesses, duration, occupancy, stalls
+from ncu_lab.render.figures import accesses, badges, duration, occupancy, stalls
 from ncu_lab.render.figures.canvas import Canvas, Panel
+from ncu_lab.render.figures.published import SIGN as PUBLISHED
+from ncu_lab.render.figures.published import published_marks
 from ncu_lab.render.figures.rows import ROW_PX, Rows, Sort, place_rows
 from ncu_lab.render.figures.text import SMALL, plain, text_width
 from ncu_lab.render.palette import Theme
 
-PanelName = Literal["duration", "stalls", "sectors", "conflicts", "occupancy"]
+PanelName = Literal["duration", "stalls", "sectors", "conflicts", "occupancy", "theory"]
 
 TOP_PX = 46
 """Height of the captions above the rows of the matrix."""
@@ -32,20 +34,25 @@ _GAP_PX = 22
 
 @dataclass(frozen=True, slots=True)
 class PanelSpec:
-    """A panel's words and its room: a share of what is left, and px right of it for text."""
+    """A panel's words and its room: a share of what is left, and px for text, right of its axis if it has one.
+
+    ``short`` is the note where the whole does not fit.
+    """
 
     title: str
     note: str
     share: float
     side_px: int
+    short: str = ""
 
 
 PANELS: Mapping[PanelName, PanelSpec] = {
-    "duration": PanelSpec("Duration", "log scale · bar = gap to cuBLAS, %", 0.245, 0),
-    "stalls": PanelSpec("What the warps wait for", "% of warp-cycles · right: cycles per issued instruction", 0.42, 44),
-    "sectors": PanelSpec("Sectors / request", "● loads ◇ stores | ideal", 0.13, 0),
-    "conflicts": PanelSpec("Bank conflicts", "÷ conflict-free", 0.12, 0),
+    "duration": PanelSpec("Duration", "log · bar = gap to cuBLAS, %", 0.285, 0),
+    "stalls": PanelSpec("What the warps wait for", "% of warp-cycles · right: cycles per instruction", 0.37, 44),
+    "sectors": PanelSpec("Sectors / request", "● loads ◇ stores | ideal", 0.135, 0, "● loads ◇ stores"),
+    "conflicts": PanelSpec("Bank conflicts", "÷ conflict-free", 0.125, 0),
     "occupancy": PanelSpec("Occupancy", "achieved | max · regs", 0.085, 62),
+    "theory": PanelSpec("Expected", "✓ met ✗ missed – not collected", 0.0, 84, "✓ met ✗ not"),
 }
 
 
@@ -62,8 +69,9 @@ def ladder_matrix(
     selected: str | None = None,
     sort: Sort = "ladder",
     scale: stalls.Scale = "share",
+    family: str | None = None,
 ) -> go.Figure:
-    """Draw all five panels over one y axis.
+    """Draw all panels over one y axis.
 
     Args:
         ladder: What to draw.
@@ -72,6 +80,7 @@ def ladder_matrix(
         selected: Stage whose row is marked.
         sort: Order of the rows.
         scale: Stalls as shares or as cycles per issued instruction.
+        family: Family of stall reasons beside which all others are dimmed; None dims none.
     """
     rows = place_rows(ladder, sort)
     canvas = Canvas(theme, width)
@@ -80,9 +89,10 @@ def ladder_matrix(
     free = plot - sum(spec.side_px for spec in PANELS.values()) - _GAP_PX * (len(PANELS) - 1)
     x = 0.0
     for number, (name, spec) in enumerate(PANELS.items(), start=1):
-        panel = Panel(number, x, free * spec.share, plot)
-        _draw_panel(canvas, panel, name, rows, ladder, scale)
-        canvas.caption(panel, spec.title, _note(name, scale))
+        panel = Panel(number, x, free * spec.share or spec.side_px, plot)
+        _draw_panel(canvas, panel, name, rows, ladder, scale, family)
+        room = panel.width + (spec.side_px if spec.share else 0) + _GAP_PX
+        canvas.caption(panel, spec.title, _caption(name, scale, ladder, room))
         x += panel.width + spec.side_px + _GAP_PX
     return finish(canvas, rows, selected, left, plot, TOP_PX)
 
@@ -96,35 +106,49 @@ def ladder_panel(
     selected: str | None = None,
     sort: Sort = "ladder",
     scale: stalls.Scale = "share",
+    family: str | None = None,
 ) -> go.Figure:
     """Draw one panel with its own stage names, for a narrow page."""
     rows = place_rows(ladder, sort)
     canvas = Canvas(theme, width)
     left = names_px(rows)
     plot = max(160, width - left - _RIGHT_PX)
-    panel = Panel(1, 0.0, plot - PANELS[name].side_px - 8, plot)
-    _draw_panel(canvas, panel, name, rows, ladder, scale)
+    spec = PANELS[name]
+    panel = Panel(1, 0.0, plot - (spec.side_px if spec.share else 0) - 8, plot)
+    _draw_panel(canvas, panel, name, rows, ladder, scale, family)
     return finish(canvas, rows, selected, left, plot, PANEL_TOP_PX)
 
 
-def panel_note(name: PanelName, scale: stalls.Scale = "share") -> str:
+def panel_note(name: PanelName, ladder: Ladder, scale: stalls.Scale = "share") -> str:
     """Return the muted line that says what a panel's marks mean."""
-    return _note(name, scale)
-
-
-def _note(name: PanelName, scale: stalls.Scale) -> str:
     if name == "stalls" and scale == "cycles":
         return "warp-cycles per issued instruction · right: their sum"
-    return PANELS[name].note
+    published = name == "duration" and published_marks(ladder, place_rows(ladder))
+    return PANELS[name].note + (f" · {PUBLISHED} published" if published else "")
 
 
-def _draw_panel(canvas: Canvas, panel: Panel, name: PanelName, rows: Rows, ladder: Ladder, scale: stalls.Scale) -> None:
+def _caption(name: PanelName, scale: stalls.Scale, ladder: Ladder, width: float) -> str:
+    """Return the note of a panel where it fits above it, else what is short enough."""
+    note, spec = panel_note(name, ladder, scale), PANELS[name]
+    return next((one for one in (note, spec.note) if text_width(one, SMALL) <= width), spec.short or spec.note)
+
+
+def _draw_panel(
+    canvas: Canvas,
+    panel: Panel,
+    name: PanelName,
+    rows: Rows,
+    ladder: Ladder,
+    scale: stalls.Scale,
+    family: str | None,
+) -> None:
     painters: Mapping[PanelName, Callable[[], None]] = {
         "duration": lambda: duration.draw(canvas, panel, rows, ladder),
-        "stalls": lambda: stalls.draw(canvas, panel, rows, ladder, scale),
+        "stalls": lambda: stalls.draw(canvas, panel, rows, ladder, scale, family),
         "sectors": lambda: accesses.draw_sectors(canvas, panel, rows),
         "conflicts": lambda: accesses.draw_conflicts(canvas, panel, rows),
         "occupancy": lambda: occupancy.draw(canvas, panel, rows),
+        "theory": lambda: badges.draw(canvas, panel, rows),
     }
     painters[name]()
 

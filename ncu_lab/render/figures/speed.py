@@ -13,6 +13,7 @@ from ncu_lab.render import numbers
 from ncu_lab.render.figures.canvas import Canvas, Panel, round_ticks, spaced
 from ncu_lab.render.figures.duration import time_hover
 from ncu_lab.render.figures.matrix import PANEL_TOP_PX, finish, names_px
+from ncu_lab.render.figures.published import draw_published, published_marks
 from ncu_lab.render.figures.rows import Rows, place_rows
 from ncu_lab.render.figures.text import SMALL, text_width
 from ncu_lab.render.palette import Theme
@@ -33,7 +34,7 @@ def fp32_only(ladder: Ladder) -> Ladder:
 
 
 def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None = None) -> go.Figure:
-    """Draw TFLOP/s as bars from zero; the dotted line is cuBLAS.
+    """Draw TFLOP/s as bars from zero; the dotted line is cuBLAS, △ the published share of its own reference.
 
     Right of the bars, where the line cannot run through them: the speed, its share of cuBLAS, and the step from the
     predecessor.
@@ -62,7 +63,9 @@ def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None
     }
     speed_px, share_px = _column_px(speeds), _column_px(shares)
     panel = Panel(1, 0.0, max(60.0, plot - side - speed_px - share_px), plot)
-    most = max((speed for _, speed in fast), default=_TERA) / _TERA
+    published = published_marks(ladder, rows)
+    marked = [_at_share(one.placed.row, one.share) for one in published]
+    most = max([*(speed / _TERA for _, speed in fast), *marked], default=1.0)
     values = round_ticks(most)
     ticks = spaced([(tick, numbers.significant(tick, 1)) for tick in values], panel.width * values[1] / most)
     canvas.x_axis(panel, [0.0, most * _HEADROOM], ticks, "linear")
@@ -81,6 +84,7 @@ def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None
         },
     )
     _reference_line(canvas, panel, rows, ladder)
+    draw_published(canvas, panel, published, _at_share)
     for placed in rows.placed:
         if not placed.row.flop_per_s:
             canvas.missing_cell(panel, placed.y, "SpeedOfLight")
@@ -92,6 +96,11 @@ def speed_bars(ladder: Ladder, theme: Theme, width: int, *, selected: str | None
             colour = theme.better if (placed.row.step or 1.0) >= 1.0 else theme.worse
             canvas.words(panel, placed.y, text, px=panel.width + speed_px + share_px + 14, colour=colour)
     return finish(canvas, rows, selected, left, plot, PANEL_TOP_PX, below=_x_title(theme))
+
+
+def _at_share(row: LadderRow, share: float) -> float:
+    """Return the TFLOP/s that would be a share of the row's own reference."""
+    return (row.flop_per_s or 0.0) / (row.share_of_reference or 1.0) * share / _TERA
 
 
 def step_words(row: LadderRow, rows: Rows) -> str:

@@ -10,7 +10,7 @@ from ncu_lab.render import numbers
 from ncu_lab.render.figures.canvas import Canvas, Panel, round_ticks
 from ncu_lab.render.figures.rows import PlacedRow, Rows
 from ncu_lab.render.figures.text import SMALL, plain, text_width
-from ncu_lab.render.palette import stall_colour, stall_label, text_on
+from ncu_lab.render.palette import DIMMED, stall_colour, stall_family, stall_label, text_on
 
 Scale = Literal["share", "cycles"]
 
@@ -39,10 +39,13 @@ def legend_reasons(ladder: Ladder) -> list[str]:
     ]
 
 
-def draw(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder, scale: Scale = "share") -> None:
+def draw(
+    canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder, scale: Scale = "share", family: str | None = None
+) -> None:
     """Draw the stack; a row without stall counters keeps its place as a dashed cell.
 
-    ``share`` shows percent of warp-cycles, ``cycles`` warp-cycles per issued instruction.
+    ``share`` shows percent of warp-cycles, ``cycles`` warp-cycles per issued instruction. Reasons of other families
+    than ``family`` are dimmed, if it names one.
     """
     section = METRICS["warp_cycles_per_instruction"].section
     stacked = [placed for placed in rows.placed if placed.row.summary and placed.row.summary.stall_cycles]
@@ -75,6 +78,7 @@ def draw(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder, scale: Scale 
             constraintext="none",
             textfont={"size": SMALL, "color": text_on(colour)},
             marker={"color": colour, "line": {"width": gaps, "color": canvas.theme.card}},
+            opacity=1.0 if family in (None, stall_family(reason)) else DIMMED,
         )
     for placed in stacked:
         text = numbers.significant(totals[placed.id])

@@ -15,7 +15,7 @@ from ncu_lab.render import numbers
 from ncu_lab.render.figures.attribution import factor_marker
 from ncu_lab.render.figures.canvas import Canvas, Panel, spaced
 from ncu_lab.render.figures.text import SMALL, plain, text_width
-from ncu_lab.render.palette import FAMILY_TITLES, Theme
+from ncu_lab.render.palette import DIMMED, FAMILY_TITLES, Theme
 
 FAMILY_REASONS: Mapping[str, str] = {
     "issuing": "not_selected",
@@ -70,7 +70,19 @@ def _row(row: LadderRow, found: Attribution) -> StepRow:
     return StepRow(row.stage.id, label, total, {**families, **hatched}, found.log2["stalls"] + found.log2["warps"])
 
 
-def steps_figure(ladder: Ladder, theme: Theme, width: int, *, selected: str | None = None) -> go.Figure:
+def families_shown(ladder: Ladder) -> list[str]:
+    """Return the families of stall reasons that any step shows, in stacking order."""
+    rows = step_rows(ladder)
+    return [
+        name
+        for name, reason in FAMILY_REASONS.items()
+        if any(abs(row.factors.get(f"{STALL}{reason}", 0.0)) >= _LEAST for row in rows)
+    ]
+
+
+def steps_figure(
+    ladder: Ladder, theme: Theme, width: int, *, selected: str | None = None, family: str | None = None
+) -> go.Figure:
     """Draw one stack a step; what is left of the line made it faster, ◆ is the step itself.
 
     Args:
@@ -78,6 +90,7 @@ def steps_figure(ladder: Ladder, theme: Theme, width: int, *, selected: str | No
         theme: Colours.
         width: Width of the figure in px.
         selected: Stage whose step is marked.
+        family: Family of stall reasons beside which all other factors are dimmed; None dims none.
     """
     rows = step_rows(ladder)
     canvas = Canvas(theme, width)
@@ -97,7 +110,7 @@ def steps_figure(ladder: Ladder, theme: Theme, width: int, *, selected: str | No
     for y, row in enumerate(rows):
         if row.stage == selected:
             _band(canvas, y, left / plot)
-        _stack(canvas, panel, row, y)
+        _stack(canvas, panel, row, y, family)
         colour = theme.muted if row.total == 0 else theme.better if row.total < 0 else theme.worse
         canvas.words(panel, y, step_words(row), px=panel.width + 8, colour=colour)
     canvas.shapes.append(
@@ -149,13 +162,18 @@ def _tick(power: int) -> str:
 
 def step_words(row: StepRow) -> str:
     """Write a step: ``▼ 1.66× faster``."""
-    factor = 2.0 ** abs(row.total)
+    return factor_words(row.total)
+
+
+def factor_words(log2: float) -> str:
+    """Write a factor on a duration, given as its log2: ``▼ 1.66× faster``."""
+    factor = 2.0 ** abs(log2)
     if factor < 1.005:
         return f"= {numbers.ratio(factor)}"
-    return f"▼ {numbers.ratio(factor)} faster" if row.total < 0 else f"▲ {numbers.ratio(factor)} slower"
+    return f"▼ {numbers.ratio(factor)} faster" if log2 < 0 else f"▲ {numbers.ratio(factor)} slower"
 
 
-def _stack(canvas: Canvas, panel: Panel, row: StepRow, y: int) -> None:
+def _stack(canvas: Canvas, panel: Panel, row: StepRow, y: int, family: str | None) -> None:
     """Stack the factors outwards from the line: those that made it faster to the left, the others to the right."""
     ends = {-1: 0.0, 1: 0.0}
     for factor, value in row.factors.items():
@@ -173,6 +191,7 @@ def _stack(canvas: Canvas, panel: Panel, row: StepRow, y: int) -> None:
             hovertext=[f"{row.label}<br>{plain(_title(factor))}  {_times(value)}"],
             hoverinfo="text",
             marker=factor_marker(factor, canvas.theme),
+            opacity=1.0 if family is None or factor == f"{STALL}{FAMILY_REASONS[family]}" else DIMMED,
         )
         ends[side] += value
 
@@ -190,7 +209,8 @@ def _times(log2: float) -> str:
 
 
 def _net_hover(row: StepRow) -> str:
-    return f"{row.label}<br>{step_words(row)}<br>stalls ÷ warps, net  {_times(row.net)}"
+    lines = (row.label, step_words(row), f"stalls ÷ warps, net  {_times(row.net)}", "gpu__time_duration.sum, n = 1")
+    return "<br>".join(lines)
 
 
 def _band(canvas: Canvas, y: int, names: float) -> None:

@@ -170,7 +170,7 @@ def test_the_selected_stage_is_bold_with_a_band(ladder):
 @pytest.mark.parametrize("name", matrix.PANELS)
 def test_a_narrow_page_gets_one_panel_with_its_own_names(ladder, name):
     figure = matrix.ladder_panel(ladder, LIGHT, 344, name)
-    assert {trace.xaxis for trace in figure.data} == {"x"}
+    assert {trace.xaxis for trace in figure.data} <= {"x"}  # of theory none, where nothing is expected
     assert "double-buffered" in figure.layout.yaxis.ticktext
 
 
