@@ -1,7 +1,7 @@
 """Builds, checks and times the experiments on the GPU: one table, one child process and one time limit per variant.
 
     python3 kernels/experiments/bench.py [--only NAME ...] [--sizes 1024 4096 8192] [--list] [--build-only]
-    ncu ... python3 kernels/experiments/bench.py --profile NAME [--sizes 4096]    # three launches, nothing else
+    ncu ... python3 kernels/experiments/bench.py --profile NAME [--sizes 4096]    # three launches, and three of cuBLAS
 
 Every variant is checked against float64 (random normal data, C poisoned with NaN, every element) before it is timed.
 How they are timed: see measure.py.
@@ -36,6 +36,7 @@ ROWS_APART = 61  # of the rows checked where all of them would cost more than th
 # Sizes that the fast paths take (16-byte rows for TMA) and that cut tiles in every direction.
 ODD_SIZES = {
     "sgemm": ((1, 4, 1), (127, 132, 33), (129, 124, 64), (300, 520, 1000), (2049, 2052, 2047)),
+    "small": ((1, 4, 4), (63, 68, 36), (129, 124, 64), (300, 520, 1000), (65, 64, 4100)),
     "bf16": ((1, 8, 8), (127, 136, 40), (129, 120, 64), (300, 520, 1000), (2049, 2056, 2040)),
 }
 
@@ -71,6 +72,7 @@ def child(
         out.write_text(json.dumps(result))
 
     runner, cublas = Runner(cuda, variant, cubin), Cublas(cuda)
+    result["active_clusters"] = runner.active_clusters
     flush = cuda.alloc(FLUSH_BYTES)
     lt = None if again else CublasLt(cuda)
     odd = () if again else ODD_SIZES[variant.family]
@@ -164,6 +166,9 @@ def figures(name: str, result: dict[str, Any]) -> list[dict[str, Any]]:
         row |= {key: round(ratio, 4) for key, ratio in ratios}
         row["spread"] = round((max(t["ours_alone"]) - min(t["ours_alone"])) / ours, 4)
         row["cublaslt"] = round(flop / min(t["cublaslt"]) / 1e9, 2) if t.get("cublaslt") else None
+        row["of_fastest"] = round(min(ref, mixed_ref, other, *t.get("cublaslt", ())) / max(ours, mixed), 4)
+        for which in ("ours", "reference"):
+            row[f"{which}_warm_us"] = round(median(t[f"{which}_warm"]) * 1e3, 2) if f"{which}_warm" in t else None
         row |= {"steady_tflops": None, "steady": None, "joules_ratio": None}
         if "steady" in t:
             s = t["steady"]
@@ -188,7 +193,8 @@ def table_rows(name: str, result: dict[str, Any]) -> list[str]:
         f"{r['clock_mhz'] or '–'!s:>5}/{r['clock_mhz_cublas'] or '–'!s:<5} "
         f"{r['power_w'] or float('nan'):4.0f}/{r['power_w_cublas'] or float('nan'):<4.0f} "
         f"{r['cublaslt'] or '–'!s:>8} {r['steady_tflops'] or '–'!s:>8} {r['steady'] or '–'!s:>7} "
-        f"{r['joules_ratio'] or '–'!s:>7}"
+        f"{r['joules_ratio'] or '–'!s:>7} {r['of_fastest']:7.4f} "
+        f"{r['ours_warm_us'] or '–'!s:>6}/{r['reference_warm_us'] or '–'!s:<6}"
         for r in figures(name, result)
     ]
 
@@ -196,7 +202,8 @@ def table_rows(name: str, result: dict[str, Any]) -> list[str]:
 HEADER = (
     f"{'variant':<22} {'size':>14} {'TFLOP/s':>8} {'cuBLAS':>8} {'cuBLAS2':>8} {'alone':>7} {'ABBA':>7} "
     f"{'A/ref':>7} {'spread':>6} {'MHz ours/ref':>11} {'W ours/ref':>9} "
-    f"{'cublasLt':>8} {'steady':>8} {'ratio':>7} {'joules':>7}"
+    f"{'cublasLt':>8} {'steady':>8} {'ratio':>7} {'joules':>7} "
+    f"{'fastest':>7} {'warm us':>13}"
 )
 
 
@@ -265,17 +272,19 @@ def run_child(name: str, cubin: Path, folder: str, sizes: list[str], limit_s: fl
 
 
 def profile(name: str, size: int) -> None:
-    """Launches a variant three times on random data, for a profiler to look at the last."""
+    """Launches a variant, then cuBLAS, three times each on random data, for a profiler to look at the last of each."""
     variant = VARIANTS[name]
     cuda = Cuda()
     runner = Runner(cuda, variant, build(variant))
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "normal.npy"
         np.save(data, np.random.default_rng(7).standard_normal(size * size, np.float32))
-        x = Matrices(cuda, variant.family, 4, data, size, size, size)
+        x = Matrices(cuda, variant.family, 2 if variant.bf16_out else 4, data, size, size, size)
     run = runner.prepare(size, size, size, x.a, x.b, x.c)
-    for _ in range(3):
-        run()
+    reference, _ = reference_calls(Cublas(cuda), variant, x, size, size, size)
+    for launch in (run, reference):
+        for _ in range(3):
+            launch()
     cuda.synchronize()
 
 
@@ -296,16 +305,14 @@ def write_results(results: dict[str, Any]) -> None:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--only", nargs="+", help="variants or families (sgemm, bf16); default: all that are not optional"
-    )
+    parser.add_argument("--only", nargs="+", help="variants or families (sgemm, small, bf16); default: all")
     parser.add_argument("--sizes", nargs="+", default=["1024", "4096", "8192"], help="N or MxNxK")
     parser.add_argument("--runs", type=int, default=1, help="processes per variant; the lowest ratio counts")
     parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--limit", type=float, default=25.0, help="seconds a variant may take")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--build-only", action="store_true")
-    parser.add_argument("--profile", choices=VARIANTS, help="launch this variant three times and do nothing else")
+    parser.add_argument("--profile", choices=VARIANTS, help="launch this variant and cuBLAS three times each, no more")
     for hidden in ("--child", "--cubin", "--scratch"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     parser.add_argument("--oracle", nargs="+", help=argparse.SUPPRESS)

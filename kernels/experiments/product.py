@@ -14,6 +14,10 @@ from driver import BFLOAT16, FLOAT32, Cublas, CublasLt, Cuda
 from reorder import reorder_cubin
 from variants import Variant
 
+LEAST_SHARE = 4  # steps
+FLAG_BYTES = 32  # of a block: a flag for each of its multiplying warps, or counters of which there are fewer
+MOST_CLUSTER = 8  # blocks of a cluster that every GPU with clusters can place
+
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build" / "experiments"
 
@@ -60,12 +64,13 @@ class Runner:
         self.active_clusters = cuda.active_clusters(self.kernel, variant.shared_bytes, variant.cluster, 384)
         self.epoch = 0
         self.partial = cuda.alloc(self.workers * variant.tile[0] * variant.tile[1] * 4)
-        self.flags = cuda.alloc(self.workers * 16)
-        cuda.fill(self.flags, 0, self.workers * 4)
+        self.flags = cuda.alloc(self.workers * FLAG_BYTES)
+        cuda.fill(self.flags, 0, self.workers * FLAG_BYTES // 4)
 
     def prepare(self, m: int, n: int, k: int, a: int, b: int, c: int) -> Any:
         """Encodes tensor maps and arguments once; returns the function that launches the product."""
-        return (self._prepare_sgemm if self.variant.family == "sgemm" else self._prepare_bf16)(m, n, k, a, b, c)
+        prepare = {"sgemm": self._prepare_sgemm, "small": self._prepare_small, "bf16": self._prepare_bf16}
+        return prepare[self.variant.family](m, n, k, a, b, c)
 
     def _prepare_sgemm(self, m: int, n: int, k: int, a: int, b: int, c: int) -> Any:
         v, cuda = self.variant, self.cuda
@@ -91,24 +96,55 @@ class Runner:
 
         return run
 
-    def _prepare_bf16(self, m: int, n: int, k: int, a: int, b: int, c: int) -> Any:
+    def _prepare_small(self, m: int, n: int, k: int, a: int, b: int, c: int) -> Any:
         v, cuda = self.variant, self.cuda
         bm, bn, bk = v.tile
-        out_bytes = 2 if v.bf16_out else 4
-        cluster_m = min(v.cluster, 2)
-        cluster_n = v.cluster // cluster_m
-        map_a = cuda.tensor_map(BFLOAT16, a, k, m, k * 2, (bk, bm // cluster_n), 3)
+        map_a = cuda.tensor_map(FLOAT32, a, k, m, k * 4, (bk, bm), 3)
+        map_b = cuda.tensor_map(FLOAT32, b, n, k, n * 4, (bn, bk))
+        tiles = -(-m // bm) * -(-n // bn)
+        blocks, clusters, slice_steps = slices(tiles, -(-k // bk), self.workers, v.least_steps)
+        args = [map_a, map_b, ct.c_uint64(c), *(ct.c_int(x) for x in (m, n, k, slice_steps, clusters)),
+                ct.c_uint64(self.partial), ct.c_uint64(self.flags)]  # fmt: skip
+
+        def run() -> None:
+            cuda.launch(self.kernel, tiles * clusters * blocks, 256, v.shared_bytes, args, cluster=blocks)
+
+        return run
+
+    def _prepare_bf16(self, m: int, n: int, k: int, a: int, b: int, c: int) -> Any:
+        v, cuda = self.variant, self.cuda
+        _, _, bk = v.tile
+        swap, out_bytes = v.macros.get("SWAP", 0), 2 if v.bf16_out else 4
+        map_a = cuda.tensor_map(BFLOAT16, a, k, m, k * 2, (bk, 128), 3)
         map_b = cuda.tensor_map(BFLOAT16, b, n, k, n * 2, (64, bk), 3)
         out_type, out_box = (BFLOAT16, (64, 64)) if v.bf16_out else (FLOAT32, (32, 64))
         map_c = cuda.tensor_map(out_type, c, n, m, n * out_bytes, out_box, 3)
-        clusters = -(-m // (bm * cluster_m)) * -(-n // (bn * cluster_n))
-        grid = min((v.max_blocks or self.workers) // v.cluster, self.active_clusters, clusters) * v.cluster
-        args = [map_a, map_b, map_c, ct.c_int(m), ct.c_int(n), ct.c_int(k)]
+        narrow, wide = (n, m) if swap else (m, n)
+        tiles, steps = -(-narrow // (v.tile[0] * v.cluster)) * -(-wide // v.tile[1]), -(-k // bk)
+        clusters = min((v.max_blocks or self.workers) // v.cluster, self.active_clusters, tiles)
+        # A share of the partial wave below LEAST_SHARE steps would be many short sums to add up, for little.
+        split = tiles % clusters if v.split and tiles % clusters * steps >= LEAST_SHARE * clusters else 0
+        epoch = ct.c_uint32(0)
+        args = [map_a, map_b, map_c, ct.c_uint64(c), *(ct.c_int(x) for x in (m, n, k, split)),
+                ct.c_uint64(self.partial), ct.c_uint64(self.flags), epoch]  # fmt: skip
 
         def run() -> None:
-            cuda.launch(self.kernel, grid, 384, v.shared_bytes, args, cluster=v.cluster)
+            self.epoch += 1
+            epoch.value = self.epoch  # flags live as long as the runner
+            cuda.launch(self.kernel, clusters * v.cluster, 384, v.shared_bytes, args, cluster=v.cluster)
 
         return run
+
+
+def slices(tiles: int, steps: int, workers: int, least: int) -> tuple[int, int, int]:
+    """How the K of every tile is shared: blocks of a cluster, clusters of a tile, steps of a block.
+
+    As many blocks as run at once, each with `least` steps or more; a cluster is a power of two.
+    """
+    most = max(1, min(workers // tiles, steps // least))
+    blocks = min(MOST_CLUSTER, 1 << (most.bit_length() - 1))
+    clusters = max(1, most // blocks) if blocks == MOST_CLUSTER else 1
+    return blocks, clusters, -(-steps // (blocks * clusters))
 
 
 class Matrices:
@@ -169,7 +205,7 @@ def check(got: Any, exact: Any, k: int, variant: Variant) -> dict[str, Any]:
     difference = np.abs(got.astype(np.float64) - exact)
     worst = float(difference.max())
     norm = float(np.sqrt(np.square(difference).sum() / np.square(exact).sum()))
-    limit = (8 if variant.family == "sgemm" else 64) * max(k, 4) * 2.0**-24
+    limit = (64 if variant.family == "bf16" else 8) * max(k, 4) * 2.0**-24
     if variant.bf16_out:
         limit += float(np.abs(exact).max()) * 2.0**-8
     return {"max_abs": worst, "normwise": norm, "limit": limit, "ok": bool(worst <= limit)}
@@ -177,7 +213,7 @@ def check(got: Any, exact: Any, k: int, variant: Variant) -> dict[str, Any]:
 
 def reference_types(variant: Variant) -> tuple[tuple[int, int], tuple[int, int]]:
     """CuBLAS types of (inputs, C), and the two compute types, the one compared with first."""
-    if variant.family == "sgemm":
+    if variant.family != "bf16":
         return (Cublas.R32F, Cublas.R32F), (Cublas.PEDANTIC_32F, Cublas.DEFAULT_32F)
     return (Cublas.R16BF, Cublas.R16BF if variant.bf16_out else Cublas.R32F), (Cublas.DEFAULT_32F, Cublas.PEDANTIC_32F)
 
