@@ -46,6 +46,7 @@ _NAMES: Mapping[str, str] = {
     "shared_store_bank_conflicts": "store conflicts",
     "shared_memory_per_block": "shared memory",
     "local_spill_requests": "spill requests",
+    "sm_clock_hz": "SM clock",
     "build:instructions": "machine code",
     "build:registers": "registers (compiler)",
     "build:shared_bytes": "shared memory (compiler)",
@@ -61,7 +62,16 @@ _FIRST = (
 )  # fmt: skip
 """Counters that are told before others."""
 
-_CAPITALS = {"l1": "L1", "l2": "L2", "dram": "DRAM", "fp32": "FP32", "fp64": "FP64", "fma": "FMA", "flop": "FLOP"}
+_CAPITALS = {
+    "sm": "SM",
+    "l1": "L1",
+    "l2": "L2",
+    "dram": "DRAM",
+    "fp32": "FP32",
+    "fp64": "FP64",
+    "fma": "FMA",
+    "flop": "FLOP",
+}
 
 _SMALL = 0.1
 """A smaller change of time is written in percent, a larger one as a factor."""

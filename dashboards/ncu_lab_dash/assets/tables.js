@@ -1,5 +1,5 @@
-// Draws large tables: hot spots (ncu_lab_dash/kernel_spots.py says what of) and runs (runs_table.py). All words are set
-// as text, never as markup.
+// Draws large tables: hot spots (ncu_lab_dash/kernel_spots.py says what of), runs (runs_table.py), comparisons
+// (ncu_lab/render/compare_tables.py). All words are set as text, never as markup.
 (function () {
   "use strict";
 
@@ -20,6 +20,19 @@
       stack.appendChild(part);
     }
     return stack;
+  }
+
+  // How B compares with A: from the middle, 1, to the left or right; nothing where there is no ratio.
+  function ratioBar(place) {
+    const track = element("div", "ratio");
+    track.setAttribute("aria-hidden", "true");
+    if (place.length) {
+      const part = element("i");
+      part.style.left = place[0] + "%";
+      part.style.width = place[1] + "%";
+      track.appendChild(part);
+    }
+    return track;
   }
 
   function fill(cell, content, row) {
@@ -45,7 +58,7 @@
     } else if (content.place !== undefined) {
       const button = element("button", "quiet spot-button", content.place);
       button.type = "button";
-      button.dataset.choose = "spot";
+      button.dataset.choose = content.choose || "spot";
       button.dataset.key = row.key;
       button.setAttribute("aria-pressed", String(row.chosen));
       cell.appendChild(button);
@@ -55,6 +68,8 @@
       cell.title = content.code;
     } else if (content.bar !== undefined) {
       cell.appendChild(bar(content.bar));
+    } else if (content.ratio !== undefined) {
+      cell.appendChild(ratioBar(content.ratio));
     } else {
       if (content.into) { cell.dataset.into = content.into; }
       cell.appendChild(content.over ? element("span", "chip worse", "✗ " + content.text) : document.createTextNode(content.text));
@@ -74,6 +89,13 @@
     const body = made.createTBody();
     for (const row of data.rows) {
       const line = body.insertRow();
+      if (row.group !== undefined) {
+        const title = element("th", "text group", row.group);
+        title.scope = "rowgroup";
+        title.colSpan = data.columns.length;
+        line.appendChild(title);
+        continue;
+      }
       if (!plainRows) { line.dataset.row = "spot"; }
       if (row.chosen) { line.className = "chosen"; }
       row.cells.forEach(function (content, at) {
@@ -154,6 +176,9 @@
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     tables: {
       drawSpots: function (tables) { return draw("spots-body", tables, false); },
+      drawPairs: function (tables) { return draw("pairs-body", tables, false); },
+      drawMoved: function (tables) { return draw("moved-body", tables, true); },
+      drawCompared: function (tables) { return draw("compared-body", tables, true); },
       drawRuns: function (tables) {
         const rows = draw("runs-body", tables, true);
         fillStrips();

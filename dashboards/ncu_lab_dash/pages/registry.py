@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dash import Dash
 from dash.development.base_component import Component
 
-from ncu_lab_dash.pages import history, kernel, ladder, runs
+from ncu_lab_dash.pages import compare, history, kernel, ladder, runs
 from ncu_lab_dash.served import Served
 
 
@@ -32,6 +32,7 @@ class Page:
 PAGES: tuple[Page, ...] = (
     Page("/", "Ladder", ladder.layout, ladder.register),
     Page("/kernel", "Kernel", kernel.layout, kernel.register),
+    Page("/compare", "Compare", compare.layout, compare.register),
     Page("/history", "History", history.layout, history.register),
     Page("/runs", "Runs", runs.layout, runs.register),
 )

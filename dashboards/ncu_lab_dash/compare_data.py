@@ -1,0 +1,232 @@
+"""Comparisons behind the Compare page: made once of runs that were read once, never of a path that an address names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+
+from ncu_lab.analyze.attribution import largest_contributions
+from ncu_lab.analyze.ideal_changes import against_ideal
+from ncu_lab.errors import InputError, NcuLabError, UsageError
+from ncu_lab.model import Attribution, Contribution, LaunchSummary, Roofline, Run, RunMeta
+from ncu_lab.model.comparison import Comparison, MetricChange, Pair
+from ncu_lab.model.noise import NoiseTable
+from ncu_lab.render.compare_tables import pair_keys
+from ncu_lab.workflows.comparing import compare
+from ncu_lab.workflows.inspecting import LaunchEntry
+from ncu_lab.workflows.measuring_noise import read_noise_table
+from ncu_lab.workflows.placing import place_launch
+from ncu_lab.workflows.reading import Found
+from ncu_lab_dash.compare_view import CompareView
+from ncu_lab_dash.run_data import Recent, RunData
+
+_KEPT = 12
+_LAST = re.compile(r"@last(?:~(\d{1,6}))?")
+_LEAST_HASH = 4
+
+
+@dataclass(frozen=True)
+class ServedShelf:
+    """What an address may name: runs of the served store, their commits and stages, and opened files. No paths."""
+
+    runs: RunData
+
+    def of_revision(self, reference: str) -> list[RunMeta]:
+        """List the complete runs of a commit that runs know: the beginning of its hash, or the branch it was on.
+
+        Those of a clean tree come first, then the newest; none where the reference is a run or an opened file.
+        """
+        kind, colon, rest = reference.partition(":")
+        outright = kind if colon and kind in ("run", "rev", "stage") else ""
+        if outright in ("run", "stage") or (not outright and self._by_id(reference) is not None):
+            return []
+        wanted = rest if outright else reference
+        complete = [meta for meta in self.runs.shown() if meta.status == "complete" and meta.git.commit]
+        commit = next((meta.git.commit for meta in complete if meta.git.branch == wanted), None)
+        found = [meta for meta in complete if meta.git.commit and _is_of(meta.git.commit, commit, wanted)]
+        return sorted(found, key=lambda meta: meta.git.dirty)
+
+    def find(self, reference: str) -> Found:
+        """Return the run, opened file or stage that a reference means.
+
+        Raises:
+            InputError: When there is none, or it cannot be read.
+        """
+        kind, colon, rest = reference.partition(":")
+        outright = kind if colon and kind in ("run", "rev", "stage") else ""
+        wanted = rest if outright else reference
+        if outright in ("", "run") and (run := self._by_id(wanted)) is not None:
+            return Found(self.runs.run(run))
+        if outright in ("", "stage"):
+            metas = self.runs.shown()
+            having = [meta.id for meta in metas if meta.status == "complete" and wanted in meta.stages]
+            if having:
+                return Found(self.runs.run(having[0]), wanted)
+        raise InputError(
+            f'there is no run, commit or stage "{reference}" here',
+            "Choose among those there are; a file is opened on the page Runs.",
+        )
+
+    def read(self, run: str) -> Run:
+        """Read a run by its id, or take it as it is kept."""
+        return self.runs.run(run)
+
+    def _by_id(self, text: str) -> str | None:
+        """Return the id of a run or the key of an opened file: given whole, by its beginning, or by its place.
+
+        Raises:
+            InputError: When several runs are meant.
+        """
+        if self.runs.find_opened(text) is not None:
+            return text
+        metas = self.runs.shown()
+        if last := _LAST.fullmatch(text):
+            place = int(last[1] or 0)
+            return metas[place].id if place < len(metas) else None
+        found = [meta.id for meta in metas if text and meta.id.startswith(text)]
+        if len(found) > 1 and text not in found:
+            raise InputError(f'"{text}" begins the ids of {len(found)} runs', "Choose one of them.")
+        return text if text in found else next(iter(found), None)
+
+
+def _is_of(run_commit: str, commit: str | None, text: str) -> bool:
+    return run_commit == commit if commit else len(text) >= _LEAST_HASH and run_commit.startswith(text.lower())
+
+
+@dataclass(frozen=True)
+class ShownPair:
+    """One pair of kernels, with what a page tells of it.
+
+    Attributes:
+        key: Names it in addresses.
+        pair: What is known of it.
+        metrics: Its quantities, global sectors against their ideal.
+        contributions: What changed its duration most.
+        rooflines: The charts of both launches; None where one could not be placed, or they share no chart.
+        itself: Whether launches are compared with themselves.
+    """
+
+    key: str
+    pair: Pair
+    metrics: tuple[MetricChange, ...]
+    contributions: tuple[Contribution, ...]
+    rooflines: tuple[Roofline, Roofline] | None
+    itself: bool
+
+
+@dataclass
+class CompareData:
+    """Comparisons of what one dashboard serves.
+
+    Attributes:
+        runs: The runs.
+    """
+
+    runs: RunData
+    _lock: RLock = field(default_factory=RLock, repr=False)
+    _comparisons: Recent = field(default_factory=lambda: Recent(_KEPT), repr=False)
+    _pairs: Recent = field(default_factory=lambda: Recent(4 * _KEPT), repr=False)
+
+    def comparison(self, view: CompareView) -> Comparison:
+        """Return what a view compares, judged once.
+
+        Raises:
+            InputError: When a side means nothing, or cannot be read.
+            UsageError: When there is nothing to compare, or a side has no such stage or launch.
+        """
+        a, b = view.a, view.shown_b
+        if a is None or b is None:
+            raise UsageError("two runs are needed for a comparison", "Choose A and B above.")
+        with self._lock:
+            return self._comparisons.get(self._key(view), lambda: self._compare(a, b, view))
+
+    def _compare(self, a: str, b: str, view: CompareView) -> Comparison:
+        return compare(
+            a,
+            b,
+            self.runs.store,
+            stage_a=view.sa,
+            stage_b=view.sb,
+            launch_a=view.la,
+            launch_b=view.lb,
+            noise=self._noise(),
+            shelf=ServedShelf(self.runs),
+        )
+
+    def _noise(self) -> NoiseTable:
+        table, _ = read_noise_table(self.runs.store)
+        return table
+
+    def _key(self, view: CompareView) -> tuple[object, ...]:
+        return self.runs.version(), view.a, view.sa, view.la, view.shown_b, view.sb, view.lb
+
+    def pair(self, view: CompareView) -> ShownPair | None:
+        """Return the chosen pair, else the one that says most; None where nothing is compared.
+
+        Raises:
+            InputError: As :meth:`comparison` does.
+            UsageError: Likewise.
+        """
+        with self._lock:
+            comparison = self.comparison(view)
+            keys = pair_keys(comparison.pairs)
+            if not keys:
+                return None
+            at = keys.index(view.pair) if view.pair in keys else _most_telling(comparison.pairs)
+            return self._pairs.get((*self._key(view), at), lambda: self._shown(keys[at], comparison.pairs[at]))
+
+    def find(self, view: CompareView) -> ShownPair | None:
+        """Return the pair as :meth:`pair` does, None where there is none or it cannot be told."""
+        try:
+            return self.pair(view)
+        except NcuLabError:
+            # The page's words say why, by the same call.
+            return None
+
+    def _shown(self, key: str, pair: Pair) -> ShownPair:
+        split = pair.attribution
+        return ShownPair(
+            key,
+            pair,
+            against_ideal(pair.metrics),
+            largest_contributions(split) if isinstance(split, Attribution) else (),
+            self._rooflines(pair),
+            _is_itself(pair),
+        )
+
+    def _rooflines(self, pair: Pair) -> tuple[Roofline, Roofline] | None:
+        placed_a = self._placed(pair.run_a, pair.chosen_a, "A")
+        placed_b = self._placed(pair.run_b, pair.chosen_b, "B")
+        if placed_a is None or placed_b is None or placed_a.family != placed_b.family:
+            return None
+        return placed_a, placed_b
+
+    def _placed(self, meta: RunMeta | None, launch: LaunchSummary | None, label: str) -> Roofline | None:
+        return None if meta is None or launch is None else place_launch(self.runs.run(meta.id), launch, label)
+
+    def launches(self, reference: str | None) -> list[LaunchEntry]:
+        """Return the launches that a side can be narrowed to; none where its run is not one, or not known."""
+        try:
+            return self.runs.launches(reference) if reference else []
+        except NcuLabError:
+            return []  # a commit or a stage, or what the page's words say
+
+
+def _most_telling(pairs: Sequence[Pair]) -> int:
+    """Return the place of the pair whose time surely changed most, else of the first on both sides, else the first."""
+    changed = [
+        (abs(math.log(pair.duration.ratio)), -place)
+        for place, pair in enumerate(pairs)
+        if pair.duration and pair.duration.ratio and pair.duration.verdict in ("faster", "slower")
+    ]
+    if changed:
+        return -max(changed)[1]
+    return next((place for place, pair in enumerate(pairs) if pair.is_on_both_sides), 0)
+
+
+def _is_itself(pair: Pair) -> bool:
+    same = pair.run_a is not None and pair.run_b is not None and pair.run_a.id == pair.run_b.id
+    return same and pair.launches_a == pair.launches_b
