@@ -79,11 +79,16 @@ __device__ __forceinline__ void add(float4& to, const float4& more) {
   to.x += more.x, to.y += more.y, to.z += more.z, to.w += more.w;
 }
 
-// Row and column within the tile of a quad of a thread of a group. Lanes: 8 rows by 4 columns; rows of a lane are 8 apart,
+// Lanes: 8 rows by 4 columns, in the order of `warptiled`: LDS.128 serves half a warp at once only where lanes that differ in
+// bit 0 alone, or in bit 1 alone, read the same 16 bytes.
+__device__ __forceinline__ int lane_row(int lane) { return (lane >> 1 & 1) | (lane >> 2 & 6); }
+__device__ __forceinline__ int lane_col(int lane) { return (lane & 1) | (lane >> 1 & 2); }
+
+// Row and column within the tile of a quad of a thread of a group. Rows of a lane are 8 apart,
 // so that the eight rows that are read at once lie in different banks.
-__device__ __forceinline__ int row_of(int quad, int thread) { return quad / (TN / 4) * 8 + thread % 32 / 4; }
+__device__ __forceinline__ int row_of(int quad, int thread) { return quad / (TN / 4) * 8 + lane_row(thread % 32); }
 __device__ __forceinline__ int col_of(int quad, int thread) {
-  return thread / 32 * 32 + quad % (TN / 4) * 16 + thread % 4 * 4;
+  return thread / 32 * 32 + quad % (TN / 4) * 16 + lane_col(thread % 32) * 4;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
@@ -123,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   __syncthreads();  // protects: barriers are initialised before any other thread waits on them
 
   const int group = threadIdx.x / GROUP_THREADS, thread = threadIdx.x % GROUP_THREADS, lane = thread % 32;
-  const int lane_row = lane / 4;  // of every row this lane reads, also the number modulo 8: it swizzles alike
+  const int swizzle = lane_row(lane);  // of every row this lane reads, the number modulo 8
   float acc[TM][TN] = {};
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
@@ -135,12 +140,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     }
     __syncwarp();
     barrier_wait(smem(&s.full[slot]), step / STAGES % 2);
-    const unsigned char* a_rows = s.stage[slot].a + lane_row * 128;
+    const unsigned char* a_rows = s.stage[slot].a + swizzle * 128;
     const unsigned char* b_rows = s.stage[slot].b + (group * GROUP_K * BN + col_of(0, thread)) * 4;
 #pragma unroll
     for (int q = 0; q < GROUP_K / 4; ++q) {
       float4 a[TM];
-      const int unit = (group * (GROUP_K / 4) + q) ^ lane_row;
+      const int unit = (group * (GROUP_K / 4) + q) ^ swizzle;
 #pragma unroll
       for (int i = 0; i < TM; ++i) a[i] = *reinterpret_cast<const float4*>(a_rows + i * 8 * 128 + unit * 16);
 #pragma unroll
