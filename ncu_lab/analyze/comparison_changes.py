@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from ncu_lab.analyze.attribution import largest_contributions
-from ncu_lab.model import Attribution, Unattributed
 from ncu_lab.model.comparison import Comparison, MetricChange, Pair, TimeChange
 from ncu_lab.model.gating import Change
 
@@ -13,12 +11,20 @@ DURATION = "duration_ns"
 """The key by which a policy names a kernel's time, whether it is from samples or from the profiler."""
 
 _ENOUGH = 20
-_REASONS_TOLD = 2
 
 
-def comparison_changes(comparison: Comparison) -> list[Change]:
-    """Return every quantity of every pair that both sides have; what the rule of the verdicts found of it included."""
-    return [change for pair in comparison.pairs if pair.is_on_both_sides for change in _changes(pair)]
+def _unsaid(_: Pair) -> str:
+    return ""
+
+
+def comparison_changes(comparison: Comparison, sentence: Callable[[Pair], str] = _unsaid) -> list[Change]:
+    """Return every quantity of every pair that both sides have; what the rule of the verdicts found of it included.
+
+    Args:
+        comparison: The two sides.
+        sentence: Says of a pair what happened to its time, and why.
+    """
+    return [change for pair in comparison.pairs if pair.is_on_both_sides for change in _changes(pair, sentence(pair))]
 
 
 def one_sided(comparison: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -37,15 +43,15 @@ def kernel_name(pair: Pair) -> str:
     return " → ".join(dict.fromkeys(names))
 
 
-def _changes(pair: Pair) -> Iterator[Change]:
+def _changes(pair: Pair, sentence: str) -> Iterator[Change]:
     if pair.duration is not None:
-        yield _of_time(pair, pair.duration)
+        yield _of_time(pair, pair.duration, sentence)
     for metric in pair.metrics:
         if metric.key != DURATION:
             yield _of_metric(pair, metric)
 
 
-def _of_time(pair: Pair, time: TimeChange) -> Change:
+def _of_time(pair: Pair, time: TimeChange, sentence: str) -> Change:
     return Change(
         kernel=kernel_name(pair),
         stage=_stage(pair),
@@ -62,7 +68,8 @@ def _of_time(pair: Pair, time: TimeChange) -> Change:
         n_b=time.n_b,
         comparable=time.verdict != "not_comparable",
         why=time.reason,
-        detail=_because(pair.attribution) if time.verdict in ("faster", "slower") else "",
+        sentence=sentence,
+        cause=pair.cause,
         hint="" if pair.comparability.other_unit else _more_samples(time),
     )
 
@@ -85,18 +92,6 @@ def _of_metric(pair: Pair, metric: MetricChange) -> Change:
         same=metric.kind == "exact" and metric.verdict == "same",
         why=metric.reason,
     )
-
-
-def _because(attribution: Attribution | Unattributed | None) -> str:
-    """Name what changed the duration most under the profiler: ``because of waits (short scoreboard) +18.1 %``."""
-    if not isinstance(attribution, Attribution):
-        return ""
-    parts = []
-    for one in largest_contributions(attribution, _REASONS_TOLD):
-        waits = ", ".join(reason.replace("_", " ") for reason in one.reasons[:_REASONS_TOLD])
-        name = one.factor if one.factor != "stalls/warps" else f"waits ({waits})" if waits else "waits and warps"
-        parts.append(f"{name} {100.0 * one.share:+.1f} %".replace("-", "−"))
-    return f"because of {', '.join(parts)}" if parts else ""
 
 
 def _more_samples(time: TimeChange) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -74,6 +75,7 @@ def diff(
     from ncu_lab.render.diff_documents import FLAT_COLUMNS, comparison_document, comparison_rows
     from ncu_lab.render.terminal import Terminal, emit, emit_document
     from ncu_lab.workflows.comparing import LAST_TWO, compare
+    from ncu_lab.workflows.succession import placed_in_git
 
     if (a is None) != (b is None):
         raise UsageError("one run is named, and two are compared", f"ncu-lab diff {a} @last compares it with the last.")
@@ -90,6 +92,7 @@ def diff(
         by_hand=pair or (),
         force=force,
     )
+    found = placed_in_git(found, Path.cwd())
     for notice in found.warnings:
         warn(notice.message)
     if format is Format.JSON:

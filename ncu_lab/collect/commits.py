@@ -50,6 +50,14 @@ def first_parents(repository: Repository, end: str = "HEAD") -> list[CommitInfo]
     return _log(repository, "--first-parent", "--reverse", repository.commit(end).hash)
 
 
+def follows(repository: Repository, commit: str, earlier: str) -> bool:
+    """Whether a commit's first parent is an earlier one; not where git does not know them."""
+    try:
+        return git(repository.root, "rev-parse", "--verify", f"{commit}^1").strip() == earlier
+    except GitRefusedError:
+        return False
+
+
 def _log(repository: Repository, *arguments: str) -> list[CommitInfo]:
     try:
         listed = git(repository.root, "log", f"--format={_FORMAT}", "--no-show-signature", *arguments, "--")

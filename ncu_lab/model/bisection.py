@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from ncu_lab.model.cause import Cause
 from ncu_lab.model.commits import CommitInfo
 from ncu_lab.model.history import Change, HistoryPoint
 
@@ -48,6 +49,7 @@ class Bisection:
         step: What ``diff`` says of these two.
         suspects: The commits that may have done it, oldest first: one, more where commits before it were skipped.
         searched: Commits in the range.
+        cause: Why a time changed in that step; None of a counter, or where it is not known.
     """
 
     key: str
@@ -62,6 +64,7 @@ class Bisection:
     step: Change
     suspects: tuple[CommitInfo, ...]
     searched: int
+    cause: Cause | None = None
 
     @property
     def share_of_whole(self) -> float:

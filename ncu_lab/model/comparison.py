@@ -7,6 +7,7 @@ from typing import Literal
 
 from ncu_lab.metrics import Better, Kind
 from ncu_lab.model.attribution import Attribution, Unattributed
+from ncu_lab.model.cause import Cause
 from ncu_lab.model.runs import Notice, RunMeta
 from ncu_lab.model.views import LaunchSummary
 
@@ -278,6 +279,7 @@ class Pair:
         metrics: What is known of each counter of both sides; empty likewise.
         attribution: Why their profiled durations differ, or why that cannot be told; None where only one side has it,
             or they are not comparable.
+        cause: What of that explains a time that changed; None where it did not, or that is not known.
         lines: The lines of source whose share of samples moved, the farthest first.
         same_code: Whether the instructions are the same; None where that is not known.
     """
@@ -295,6 +297,7 @@ class Pair:
     duration: TimeChange | None = None
     metrics: tuple[MetricChange, ...] = ()
     attribution: Attribution | Unattributed | None = None
+    cause: Cause | None = None
     lines: tuple[MovedLine, ...] = ()
     same_code: bool | None = None
 
@@ -338,6 +341,7 @@ class Comparison:
         pairs: In the order of B's launches; then what only A has.
         forced: Whether the user demanded to compare what is not comparable.
         warnings: Of runs that were passed over or left out.
+        is_next: Whether B's commit is the one after A's, as far as git is there to tell.
     """
 
     a: ComparedSide
@@ -345,6 +349,7 @@ class Comparison:
     pairs: tuple[Pair, ...]
     forced: bool = False
     warnings: tuple[Notice, ...] = ()
+    is_next: bool = False
 
     @property
     def differences(self) -> tuple[Difference, ...]:

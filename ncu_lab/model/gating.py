@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_lab.metrics import Kind
+from ncu_lab.model.cause import Cause
 from ncu_lab.model.policy import Direction, Limit
 from ncu_lab.model.runs import Notice
 
@@ -43,6 +44,8 @@ class Change:
         why: Why a value is missing, or not comparable, or cannot be told; in words.
         hint: What would help to tell; empty where nothing would.
         detail: What else there is to tell of the change, in a few words.
+        sentence: What happened to a time and why, in one sentence; empty where it did not change.
+        cause: Why a time changed; None where it did not, or that is not known.
         place: Where the kernel is defined.
     """
 
@@ -64,6 +67,8 @@ class Change:
     why: str = ""
     hint: str = ""
     detail: str = ""
+    sentence: str = ""
+    cause: Cause | None = None
     place: Place | None = None
 
 

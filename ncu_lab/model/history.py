@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ncu_lab.model.cause import Cause
 from ncu_lab.model.commits import CommitInfo
 from ncu_lab.model.comparison import MetricChange, TimeChange
 from ncu_lab.model.runs import Notice, RunMeta, Status
@@ -84,6 +85,8 @@ class ChangePoint:
         first: The first point of the new level: ``after``, save where the change is gradual.
         is_gradual: Whether neighbours hardly differ while the levels about them do: then ``before`` and ``after`` are
             the runs of median value of the two levels.
+        cause: Why a time changed; None of a counter, or where it is not known.
+        between: Commits between ``before`` and ``first`` that tell nothing: one of them may have done it.
     """
 
     before: HistoryPoint
@@ -91,6 +94,8 @@ class ChangePoint:
     change: Change
     first: HistoryPoint
     is_gradual: bool = False
+    cause: Cause | None = None
+    between: int = 0
 
 
 @dataclass(frozen=True, slots=True)

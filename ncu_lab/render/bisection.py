@@ -5,8 +5,10 @@ from __future__ import annotations
 from ncu_lab.model import Json
 from ncu_lab.model.bisection import Bisection, Probe, Side
 from ncu_lab.model.commits import CommitInfo
+from ncu_lab.model.comparison import TimeChange
 from ncu_lab.model.history import HistoryPoint
 from ncu_lab.render import numbers
+from ncu_lab.render.cause_words import cause_document, time_sentence
 from ncu_lab.render.history import change_document, reference
 from ncu_lab.render.history_words import amount, chance_words, point_amount, quantity_name, step_words
 from ncu_lab.render.markdown import escaped
@@ -62,6 +64,9 @@ def _headline(found: Bisection) -> list[tuple[str, str]]:
         lines = [(f"one of {among} {moved}: all but the last were skipped", STRONG)]
     before, after = (amount(found.key, one.estimate.value, found.unit) for one in (found.before, found.after))
     chance = chance_words(found.step)
+    if isinstance(found.step, TimeChange) and len(found.suspects) == 1:
+        sentence = time_sentence(found.stage, found.step, found.cause, f"since {last.short}")
+        lines.append((sentence, STRONG))
     lines.append((f"{step_words(found.step)}   {before} → {after}" + (f"   {chance}" if chance else ""), ""))
     lines.append((_whole_words(found), ""))
     meta = found.after.meta
@@ -120,6 +125,7 @@ def bisection_document(found: Bisection) -> Json:
         "good": _end(found.good),
         "bad": _end(found.bad),
         "whole": change_document(found.whole),
+        "cause": cause_document(found.cause),
         "share_of_whole": found.share_of_whole,
         "searched": found.searched,
         "probes": [

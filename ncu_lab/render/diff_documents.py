@@ -15,6 +15,7 @@ from ncu_lab.model.comparison import (
     TimeChange,
 )
 from ncu_lab.render.attribution import attribution_document, lacking_document, part_rows
+from ncu_lab.render.cause_words import cause_document, change_sentence
 from ncu_lab.render.documents import notices_document, run_document
 from ncu_lab.render.tables import Column, Row
 
@@ -38,7 +39,7 @@ def comparison_document(comparison: Comparison) -> Json:
         "forced": comparison.forced,
         "reasons": [_difference(one) for one in comparison.reasons],
         "differences": [_difference(one) for one in comparison.differences],
-        "pairs": [_pair(pair) for pair in comparison.pairs],
+        "pairs": [{**_pair(pair), "sentence": change_sentence(comparison, pair) or None} for pair in comparison.pairs],
         "warnings": notices_document(comparison.warnings),
     }
 
@@ -87,6 +88,7 @@ def _pair(pair: Pair) -> Json:
         "metrics_equal": len(pair.metrics) - len(listed),
         "attribution": attribution_document(pair.attribution),
         "attribution_lacks": lacking_document(pair.attribution),
+        "cause": cause_document(pair.cause),
         "lines": [_line(one) for one in pair.lines],
     }
 

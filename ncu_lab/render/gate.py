@@ -9,6 +9,7 @@ from ncu_lab.model import Json
 from ncu_lab.model.gating import Change, GateResult, Judged, Outcome
 from ncu_lab.model.policy import Direction, Limit
 from ncu_lab.render import numbers
+from ncu_lab.render.cause_words import cause_document
 from ncu_lab.render.change_words import p_words
 from ncu_lab.render.documents import notices_document
 from ncu_lab.render.numbers import MISSING, THIN
@@ -26,7 +27,7 @@ FLAT_COLUMNS = tuple(
     Column(key, key)
     for key in (
         "outcome", "fails", "kernel", "stage", "key", "unit", "a", "b", "delta_pct", "low_pct", "high_pct", "p", "n_a",
-        "n_b", "limit", "limit_unit", "why", "file", "line",
+        "n_b", "limit", "limit_unit", "why", "sentence", "file", "line",
     )
 )  # fmt: skip
 
@@ -52,8 +53,7 @@ def print_gate(result: GateResult, terminal: Terminal, explain: str = "") -> Non
 
 def _print_told(lines: Sequence[Told], sign: str, style: str, terminal: Terminal) -> None:
     for told in lines:
-        words = f"{told.kernels}  {told.words}"
-        first, *others = textwrap.wrap(words, max(40, terminal.width - 2), subsequent_indent="    ")
+        first, *others = textwrap.wrap(told.line, max(40, terminal.width - 2), subsequent_indent="    ")
         terminal.line((f"{sign} ", style), first)
         for more in others:
             terminal.line(more)
@@ -86,8 +86,10 @@ class Told:
         first = members[0]
         if len(members) == 1:
             self.words = line_words(first)
-        else:
-            self.words = f"{', '.join(keys) if len(keys) < 4 else f'{len(keys)} quantities'}: {first.why}"
+            self.line = whole_line(first)
+            return
+        self.words = f"{', '.join(keys) if len(keys) < 4 else f'{len(keys)} quantities'}: {first.why}"
+        self.line = f"{self.kernels}  {self.words}"
 
 
 def merged(judged: Iterable[Judged]) -> list[Told]:
@@ -97,6 +99,15 @@ def merged(judged: Iterable[Judged]) -> list[Told]:
         same: object = (one.why, one.fails) if one.outcome == "missing" else id(one)
         groups.setdefault(same, []).append(one)
     return [Told(members) for members in groups.values()]
+
+
+def whole_line(one: Judged, between: str = "  ") -> str:
+    """Write one quantity with its kernel; of a time that changed first what happened and why, in one sentence."""
+    change = one.change
+    if not change.sentence or one.outcome not in ("violation", "improvement"):
+        return f"{change.kernel}{between}{line_words(one)}"
+    limit = f", {limit_words(one)}" if one.outcome == "violation" else ""
+    return f"{change.sentence} ({change.key} {change_words(change)}{limit})"
 
 
 def line_words(one: Judged) -> str:
@@ -126,9 +137,9 @@ def half_words(interval: tuple[float, float]) -> str:
 
 
 def notes(change: Change) -> list[str]:
-    """Write what stands beside a change: its p, and what it consists of."""
-    told = [] if change.p is None else [p_words(change.p)]
-    return told + ([change.detail] if change.detail else [])
+    """Write what stands beside a change: its p, unless the sentence has it, and what it consists of."""
+    told = [] if change.p is None or change.sentence else [p_words(change.p)]
+    return told + [words for words in (change.detail, change.sentence) if words]
 
 
 def limit_words(one: Judged) -> str:
@@ -239,6 +250,8 @@ def row(one: Judged) -> Row:
         "limit": None if limit is None else 100.0 * limit.value if limit.relative else limit.value,
         "limit_unit": None if limit is None else "%" if limit.relative else change.unit,
         "why": one.why,
+        "sentence": change.sentence or None,
+        "cause": cause_document(change.cause),
         "file": change.place.file if change.place else None,
         "line": change.place.line if change.place else None,
     }

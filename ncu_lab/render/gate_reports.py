@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
 from ncu_lab.model.gating import GateResult, Judged
-from ncu_lab.render.gate import caveats, line_words, merged, title, verdict
+from ncu_lab.render.gate import caveats, line_words, merged, title, verdict, whole_line
 from ncu_lab.render.numbers import plain_spaces
 from ncu_lab.render.visible import visible
 
@@ -27,8 +27,9 @@ def gate_junit(result: GateResult) -> str:
             suite, "testcase", {"classname": _text(change.kernel), "name": change.key, **place, "time": "0"}
         )
         if one.fails:
-            failure = ElementTree.SubElement(case, "failure", message=_text(line_words(one)), type=one.outcome)
-            failure.text = _text(f"{change.kernel}  {line_words(one)}")
+            words = _text(whole_line(one))
+            failure = ElementTree.SubElement(case, "failure", message=words, type=one.outcome)
+            failure.text = words
         elif _is_skipped(one):
             ElementTree.SubElement(case, "skipped", message=_text(line_words(one)))
     output = ElementTree.SubElement(suite, "system-out")
@@ -69,7 +70,7 @@ def _command(level: str, one: Judged) -> str:
     change = one.change
     place = f"file={_property(change.place.file)},line={change.place.line}," if change.place else ""
     title_of = _property(f"{change.kernel} {change.key}")
-    return f"::{level} {place}title={title_of}::{_data(f'{change.kernel}: {line_words(one)}')}"
+    return f"::{level} {place}title={title_of}::{_data(whole_line(one, ': '))}"
 
 
 def _data(words: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 from ncu_lab.model import Json
 from ncu_lab.model.comparison import TimeChange
 from ncu_lab.model.history import Change, ChangePoint, History, HistoryBreak, HistoryGap, HistoryPoint, KernelHistory
+from ncu_lab.render.cause_words import cause_document, time_sentence
+from ncu_lab.render.change_words import SIGNS
 from ncu_lab.render.documents import notices_document
 from ncu_lab.render.history_words import (
     amount,
@@ -144,16 +146,7 @@ def _subject(point: HistoryPoint) -> str:
 def _tally(one: KernelHistory, history: History) -> list[str]:
     """Say in words what changed where, what failed, and what has no run."""
     words = []
-    for change in one.changes:
-        before, after = (
-            amount(history.key, side.estimate.value, history.unit) for side in (change.before, change.after)
-        )
-        chance = chance_words(change.change)
-        level = "gradually, until" if change.is_gradual else "at"
-        words.append(
-            f'{step_words(change.change)} {level} {commit_words(change.first)} "{_subject(change.first)}": '
-            f"{before} → {after}" + (f", {chance}" if chance else "")
-        )
+    words += [_change_words(change, one, history) for change in one.changes]
     if not one.changes:
         count = len(one.points)
         what = "run" if history.order == "time" else "commit"
@@ -167,6 +160,19 @@ def _tally(one: KernelHistory, history: History) -> list[str]:
             f"{count} commit{'s' if count > 1 else ''} between them {'have' if count > 1 else 'has'} no run: {told}"
         )
     return words
+
+
+def _change_words(change: ChangePoint, one: KernelHistory, history: History) -> str:
+    """Say what changed where: of a time in the sentence of ``diff``."""
+    where = f'{commit_words(change.first)} "{_subject(change.first)}"'
+    if isinstance(change.change, TimeChange) and not change.is_gradual:
+        skipped = " or a commit before it that was not measured" if change.between else ""
+        sentence = time_sentence(one.name, change.change, change.cause, f"since {commit_words(change.first)}{skipped}")
+        return f"{SIGNS[change.change.verdict]} {sentence}"
+    before, after = (amount(history.key, side.estimate.value, history.unit) for side in (change.before, change.after))
+    chance = chance_words(change.change)
+    level = "gradually, until" if change.is_gradual else "at"
+    return f"{step_words(change.change)} {level} {where}: {before} → {after}" + (f", {chance}" if chance else "")
 
 
 def _next_command(history: History, where: str) -> str:
@@ -241,6 +247,8 @@ def _change(change: ChangePoint, one: KernelHistory) -> Json:
         "run_a": change.before.meta.id,
         "run_b": change.after.meta.id,
         "gradual": change.is_gradual,
+        "between": change.between,
+        "cause": cause_document(change.cause),
         "before": change.before.estimate.value,
         "after": change.after.estimate.value,
         **change_document(change.change),

@@ -100,7 +100,7 @@ class _Search:
         self._good = self._end(self._good_commit, "good")
         self._context = _context(self._good)
         self._bad = self._end(self._bad_commit, "bad")
-        self._whole = judge(store, self._good, self._bad, request.key, self._noise)
+        self._whole = judge(store, self._good, self._bad, request.key, self._noise).change
         if not is_change(self._whole):
             raise self._no_difference()
 
@@ -122,10 +122,11 @@ class _Search:
                 continue
             points[middle] = probe.point
             low, high = (middle, high) if probe.side == "good" else (low, middle)
-        step_change = judge(self._store, points[low], points[high], request.key, self._noise)
+        judgement = judge(self._store, points[low], points[high], request.key, self._noise)
         return Bisection(
             request.key, unit_of(request.key), request.stage, self._good, self._bad, self._whole, tuple(probes),
-            points[low], points[high], step_change, tuple(line[low + 1 : high + 1]), len(line) - 1,
+            points[low], points[high], judgement.change, tuple(line[low + 1 : high + 1]), len(line) - 1,
+            judgement.cause,
         )  # fmt: skip
 
     def probe_of(self, revision: str) -> Probe:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ncu_lab.analyze.attribution import attribute
+from ncu_lab.analyze.cause import find_cause
 from ncu_lab.analyze.code_of_launches import code_of
 from ncu_lab.analyze.comparability import compare_fingerprints, fingerprint
 from ncu_lab.analyze.compare import TimeEvidence, call_durations, compare_times
@@ -253,7 +254,9 @@ class _Judge:
             return told
         launch_a, launch_b = one.chosen_a.launch, one.chosen_b.launch
         values_a, values_b = self._values(run_a).get(launch_a, {}), self._values(run_b).get(launch_b, {})
-        return replace(told, attribution=attribute(launch_a, values_a, launch_b, values_b))
+        attribution = attribute(launch_a, values_a, launch_b, values_b)
+        cause = find_cause(attribution, told.metrics, told.duration) if told.duration else None
+        return replace(told, attribution=attribution, cause=cause)
 
     def _counted(self, one: Pair, comparability: Comparability, device: str | None) -> tuple[MetricChange, ...]:
         samples_a = _samples_of(one.chosen_a, one.launches_a)

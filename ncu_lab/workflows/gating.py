@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ncu_lab.analyze.comparison_changes import comparison_changes, one_sided
@@ -17,6 +18,7 @@ from ncu_lab.model import Notice, RunMeta, Stage, Status
 from ncu_lab.model.comparison import ComparedSide, Comparison
 from ncu_lab.model.gating import Change, GateResult, Judged, Place
 from ncu_lab.model.policy import Policy
+from ncu_lab.render.cause_words import change_sentence
 from ncu_lab.resources import kernels_folder
 from ncu_lab.store import Store
 from ncu_lab.store.baseline import unpack_baseline, write_baseline
@@ -25,6 +27,7 @@ from ncu_lab.workflows.indexing import list_runs
 from ncu_lab.workflows.measuring_noise import read_noise_table
 from ncu_lab.workflows.reading import find_run, revision_runs
 from ncu_lab.workflows.static_gating import KERNELS, kernel_place, place_of_error
+from ncu_lab.workflows.succession import placed_in_git
 
 LAST = "@last"
 _FAILED: Mapping[Status, str] = {"build_failed": "build", "check_failed": "check"}
@@ -68,10 +71,11 @@ def gate_runs(
     """
     table, unread = read_noise_table(store)
     comparison = compare(a.text, b.text, store, where, stages=stages, force=force, noise=table)
+    comparison = placed_in_git(comparison, here) if here else comparison
     added, removed = one_sided(comparison)
     failed = _failed_builds(comparison, store, removed, here)
     references = {stage.id for stage in load_stages().values() if stage.is_reference}
-    measured = comparison_changes(comparison)
+    measured = comparison_changes(comparison, partial(change_sentence, comparison))
     own = [one for one in measured if one.stage not in references]
     changes = [replace(one, place=place) for one, place in _placed(own, here)]
     if not changes and not failed:

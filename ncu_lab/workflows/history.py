@@ -79,7 +79,7 @@ def history(request: HistoryRequest, store: Path, folder: Path, where: str = "",
     else:
         table, unread = read_noise_table(store)
         notices = [*notices, *unread]
-        judge = _Judge(request.key, store, table)
+        judge = _Judge(request.key, store, table, commits or ())
         kernels = [judge.judged(one) for one in kernels]
     order: Order = "time" if commits is None else "commits"
     return History(request.key, unit_of(request.key), order, tuple(kernels), (*notices, *told))
@@ -154,8 +154,9 @@ def likely_stage(name: str, store: Path) -> str:
 class _Judge:
     """Finds where a quantity changed; the verdict is that of ``diff``."""
 
-    def __init__(self, key: str, store: Path, noise: NoiseTable) -> None:
+    def __init__(self, key: str, store: Path, noise: NoiseTable, commits: Sequence[CommitInfo]) -> None:
         self._key, self._store, self._noise = key, store, noise
+        self._place = {one.hash: number for number, one in enumerate(commits)}
         self._stages = load_stages()
 
     def judged(self, one: KernelHistory) -> KernelHistory:
@@ -183,14 +184,22 @@ class _Judge:
         self, last: HistoryPoint, level: Sequence[HistoryPoint], after: Sequence[HistoryPoint], *, is_exact: bool
     ) -> ChangePoint | None:
         """Compare the neighbours; where they hardly differ, what is typical of the level since the last change."""
-        change = judge(self._store, last, after[0], self._key, self._noise)
-        if is_change(change):
-            return ChangePoint(last, after[0], change, after[0])
+        found = judge(self._store, last, after[0], self._key, self._noise)
+        if is_change(found.change):
+            between = self._between(last, after[0])
+            return ChangePoint(last, after[0], found.change, after[0], cause=found.cause, between=between)
         low, high = typical(level), typical(after)
         if is_exact or (low is last and high is after[0]):
             return None
-        change = judge(self._store, low, high, self._key, self._noise)
-        return ChangePoint(low, high, change, after[0], is_gradual=True) if is_change(change) else None
+        found = judge(self._store, low, high, self._key, self._noise)
+        if not is_change(found.change):
+            return None
+        return ChangePoint(low, high, found.change, after[0], is_gradual=True, cause=found.cause)
+
+    def _between(self, before: HistoryPoint, after: HistoryPoint) -> int:
+        """Count the commits between two neighbours, which have no value."""
+        places = [self._place[one.commit.hash] for one in (before, after) if one.commit is not None]
+        return places[1] - places[0] - 1 if len(places) == 2 else 0
 
 
 def quantity_of(key: str) -> QuantityClass:

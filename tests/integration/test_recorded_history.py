@@ -19,6 +19,7 @@ from lab_command import Done, ncu_lab
 from ncu_lab.metrics.names import SHARED_WAVEFRONTS
 from ncu_lab.model import Attribution
 from ncu_lab.model.comparison import Comparison
+from ncu_lab.render.numbers import plain_spaces
 from ncu_lab.store import Store
 from ncu_lab.workflows.comparing import compare
 
@@ -29,6 +30,7 @@ STORE = RECORDED / "commits"
 NEIGHBOURS = ["conflict", "padded", "merge", "tile", "fixed", "renamed", "unpadded", "comment"]
 """Commits of the main line that build, in order."""
 STEPS = {"padded": "faster", "tile": "slower", "unpadded": "slower"}
+SENTENCE = "gram is 1.18× slower since fb5c188, because of 22.5 % more shared-memory wavefronts; p = 1e-5"
 WARP_STEPS = 128 * 128 * 8 * 128
 """Warps of all blocks of 16 x 16 at 2048, times steps of 16 along k."""
 
@@ -193,8 +195,9 @@ def test_bisect_as_a_user_sees_it(repository: Path, commits: dict[str, str]) -> 
     done = run(repository, "bisect", "--good", commits["padded"], "--stage", "gram", "--stored-only", columns=80)
     lines = done.stdout.splitlines()
     assert lines[0] == 'fb5c188 "Save 64 bytes of shared memory a block" moved time of gram'
-    assert re.fullmatch(r"▲ \+18\.5 % ± 0\.\d   2\.17 ms → 2\.57 ms   p = 1e-5", lines[1])
-    assert " ".join(lines[2:4]).startswith(
+    assert " ".join(lines[1:3]) == SENTENCE
+    assert re.fullmatch(r"▲ \+18\.5 % ± 0\.\d   2\.17 ms → 2\.57 ms   p = 1e-5", lines[3])
+    assert " ".join(lines[4:6]).startswith(
         "That is 58 % of the change, ▲ +34.3 % ± 0.3 from 8bb91d8 to b053a09: ncu-lab"
     )
     assert lines[-1] == "Next: ncu-lab diff d65bf95 fb5c188 --stage gram"
@@ -265,13 +268,35 @@ def test_history_as_a_user_sees_it(repository: Path) -> None:
     assert lines[-1] == "Next: ncu-lab diff d65bf95 fb5c188 --stage gram"
     assert max(map(len, lines)) <= 80
     markdown = run(repository, "history", "--stage", "gram", "--format", "markdown").stdout
-    assert (
-        '- ▲ +18.5 % ± 0.2 at fb5c188 "Save 64 bytes of shared memory a block": 2.17 ms → 2.57 ms, p = 1e-5' in markdown
-    )
+    assert f"- ▲ {SENTENCE}" in plain_spaces(markdown)
     rows = list(csv.DictReader(io.StringIO(run(repository, "history", "--stage", "gram", "--format", "csv").stdout)))
     assert [row["status"] for row in rows].count("build_failed") == 1
     assert [row["verdict"] for row in rows if row["verdict"]] == ["faster", "slower", "slower"]
     assert rows[4]["value"] == ""
+
+
+def test_one_sentence_tells_what_happened_wherever_it_is_told(repository: Path) -> None:
+    stage = ("--stage", "gram")
+    bisected = ("bisect", "--good", "8bb91d8", "--bad", "main", "--stored-only")
+    for arguments in (
+        ("diff", "d65bf95", "fb5c188"),
+        ("gate", "fb5c188", "--against", "d65bf95"),
+        ("history",),
+        bisected,
+    ):
+        lines = [plain_spaces(line) for line in run(repository, *arguments, *stage).stdout.splitlines()]
+        assert [line.lstrip("✗▲ ") for line in lines].count(SENTENCE) == 1, arguments
+    # Four commits apart nobody knows since when, and the other way about the same words are of the other commit.
+    apart = plain_spaces(run(repository, "diff", "8bb91d8", "b053a09", *stage).stdout)
+    assert "gram is 1.34× slower than at 8bb91d8, because of 18.1 % more instructions; p = 1e-5" in apart
+    back = plain_spaces(run(repository, "diff", "fb5c188", "d65bf95", *stage).stdout)
+    assert "gram is 1.18× faster than at fb5c188, because of 18.4 % fewer shared-memory wavefronts; p = 1e-5" in back
+    (change,) = told(repository, "diff", "d65bf95", "fb5c188", *stage)["pairs"]
+    assert plain_spaces(change["sentence"]) == SENTENCE
+    assert (change["cause"]["factor"], change["cause"]["key"]) == ("stalls/warps", "shared_bytes")
+    assert change["cause"]["b"] / change["cause"]["a"] == pytest.approx(33 / 27, rel=0.005)
+    same = run(repository, "diff", "fb5c188", "b053a09", *stage).stdout
+    assert "because of" not in same
 
 
 def test_without_git_runs_stand_in_time(tmp_path: Path) -> None:

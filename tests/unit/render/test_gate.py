@@ -156,11 +156,21 @@ def test_junit() -> None:
     root = ElementTree.fromstring(gate_junit(FAILED).partition("\n")[2])
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("8", "2", "5")
     [failure] = root.findall(".//testcase[@name='shared_store_bank_conflicts']/failure")
-    assert failure.get("message") == "shared_store_bank_conflicts  2.46 M → 6.65 M (limit: no increase)"
+    assert failure.get("message") == "vectorized  shared_store_bank_conflicts  2.46 M → 6.65 M (limit: no increase)"
     case = root.find(".//testcase[@name='duration_ns']")
     assert case is not None
     assert {case.get("classname") for case in root.iter("testcase")} >= {"vectorized", "2d", "warptiled"}
     assert len(root.findall(".//skipped")) == 5
+
+
+def test_a_time_that_changed_is_told_in_one_sentence_first() -> None:
+    words = "vectorized is 3.1 % slower since 91be004, because of 22 % more shared-memory wavefronts; p = 2e-4"
+    failed = result(replace(TIME, sentence=words))
+    assert printed(failed, 110)[1:3] == [f"✗ {words}", "    (duration_ns +3.1 % ± 0.3, limit +0.5 %)"]
+    annotated = words.replace("%", "%25")
+    assert f"::{annotated} (duration_ns +3.1 %25 ± 0.3, limit +0.5 %25)\n" in plain_spaces(gate_annotations(failed))
+    assert f"| +0.5 % | {words} |" in plain_spaces(gate_markdown(failed))
+    assert gate_document(failed)["violations"][0]["sentence"] == words
 
 
 def test_annotations() -> None:
