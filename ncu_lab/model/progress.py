@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Step = Literal[
-    "build", "check", "bench", "contest", "profile", "store", "import", "index", "verify", "prune", "commit", "bisect",
+    "build", "check", "bench", "contest", "profile", "store", "import", "index", "verify", "prune", "commit", "bisect", "export",
     "tune",
 ]  # fmt: skip
 
