@@ -33,6 +33,7 @@ COMMANDS = (
     "noise",
     "model",
     "dashboard",
+    "export",
     "store",
 )
 """Every command, as ``--help`` lists them."""

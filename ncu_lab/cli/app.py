@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from typing import NoReturn
 
 import typer
@@ -21,6 +22,7 @@ from ncu_lab.cli import (
     dashboard,
     diff,
     doctor,
+    export,
     gate,
     history,
     import_,
@@ -92,6 +94,7 @@ app.command("noise")(noise.noise)
 app.add_typer(store.app, name="store")
 app.command("model")(model.model)
 app.command("dashboard")(dashboard.dashboard)
+app.add_typer(export.app, name="export")
 
 
 def _end(number: int, _frame: object) -> None:
@@ -132,6 +135,12 @@ def main() -> None:
         _end_without_reader()
     except OSError as error:
         _fail(_refused_by_system(error))
+    except Exception:
+        abort = bisect.abort_code(sys.argv[1:])
+        if not abort:
+            raise
+        traceback.print_exc()  # the interpreter would end with 1, a bad commit to git's search
+        sys.exit(abort)
     else:
         sys.exit(code or int(Exit.OK))
 
@@ -146,7 +155,7 @@ def _tell(error: NcuLabError) -> NoReturn:
     complain(f"error: {error.message}")
     if error.hint:
         complain(f"  {error.hint}")
-    sys.exit(int(error.exit_code))
+    sys.exit(bisect.abort_code(sys.argv[1:]) + int(error.exit_code))
 
 
 def _refused_by_system(error: OSError) -> NcuLabError:
@@ -159,9 +168,9 @@ def _refused_by_system(error: OSError) -> NcuLabError:
 
 
 def _end_without_reader() -> NoReturn:
-    """End well: that head or less had enough is no error of ours."""
+    """End well: that head or less had enough is no error of ours. To git's search it would be a good commit."""
     _abandon_stdout()
-    sys.exit(int(Exit.OK))
+    sys.exit(bisect.abort_code(sys.argv[1:]) or int(Exit.OK))
 
 
 def _abandon_stdout() -> None:

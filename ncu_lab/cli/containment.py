@@ -21,7 +21,7 @@ from typing import NoReturn
 from ncu_lab.cli.messages import complain
 from ncu_lab.errors import Exit
 
-_READING = ("import", "show", "diff", "gate")
+_READING = ("import", "show", "diff", "gate", "export")
 """Commands that take files."""
 
 _COMPLAINTS = "complaints"

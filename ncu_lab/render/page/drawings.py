@@ -1,0 +1,87 @@
+"""Figures in a page: each drawn for some widths and both themes, packed until they come into view."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Callable, Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from ncu_lab.render.page.markup import Content, Markup, tag
+from ncu_lab.render.palette import THEMES, Theme
+
+Draw = Callable[[Theme, int], go.Figure]
+"""Draws a figure in a theme, for a width in px."""
+
+NARROW_PX = 310
+"""Width of a figure on a phone 360 px wide."""
+
+COLUMN_PX = 550
+"""Width of a figure in the narrowest of two columns."""
+
+COLUMN_WIDTHS = (NARROW_PX, COLUMN_PX)
+PAGE_WIDTHS = (610, 900, 1180, 1450)
+"""Widths across the page: a figure is shown in the widest that fits, stretched to what there is."""
+
+
+def packed(data: bytes) -> str:
+    """Return bytes compressed, as text that is safe anywhere in a page: letters, digits, ``+``, ``/`` and ``=``."""
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")
+
+
+def figure(draw: Draw, widths: Sequence[int], label: str, class_: str = "") -> Markup:
+    """Return the place of a figure, with all that draws it.
+
+    Args:
+        draw: Draws it.
+        widths: For which widths in px.
+        label: What it shows, for those who cannot see it.
+        class_: Further classes.
+    """
+    made = {width: {name: draw(theme, width) for name, theme in THEMES.items()} for width in widths}
+    document = ",".join(
+        f'"{width}":{{{",".join(f"{chr(34)}{name}{chr(34)}:{one.to_json()}" for name, one in themes.items())}}}'
+        for width, themes in made.items()
+    )
+    height = max(one["light"].layout.height for one in made.values())
+    return tag(
+        "div",
+        tag("script", Markup(packed(f"{{{document}}}".encode())), type="text/plain"),
+        class_=f"figure {class_}".strip(),
+        role="img",
+        aria_label=label,
+        style=f"min-height:{height}px",
+    )
+
+
+def choices(name: str, label: str, options: Mapping[str, Content]) -> Markup:
+    """Return several contents of which one is shown, and what chooses it; without a choice that one alone.
+
+    Args:
+        name: What tells this choice from others of the page.
+        label: What is chosen.
+        options: Title -> content, the one shown first.
+    """
+    if len(options) == 1:
+        return tag("div", *options.values())
+    buttons = [
+        tag("label", tag("input", type="radio", name=name, value=str(at), checked=at == 0), title)
+        for at, title in enumerate(options)
+    ]
+    bodies = [tag("div", body, class_="option", data_option=str(at)) for at, body in enumerate(options.values())]
+    return tag(
+        "div", tag("div", buttons, class_="segmented", role="radiogroup", aria_label=label), bodies, class_="choice"
+    )
+
+
+def card(title: str, *inside: Content, note: str = "", foot: Content = None, class_: str = "") -> Markup:
+    """Return a card: its title, the muted line below it, what it holds, its foot."""
+    return tag(
+        "section",
+        tag("h3", title),
+        tag("p", note, class_="muted note") if note else None,
+        *inside,
+        tag("div", foot, class_="card-foot muted") if foot else None,
+        class_=f"card {class_}".strip(),
+    )
