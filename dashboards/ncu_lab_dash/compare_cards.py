@@ -14,7 +14,7 @@ from ncu_lab.render.diff import tally_words
 from ncu_lab.render.visible import visible
 from ncu_lab_dash.compare_choices import run_label
 from ncu_lab_dash.compare_data import ShownPair
-from ncu_lab_dash.compare_figures import one_sided, said
+from ncu_lab_dash.compare_figures import nothing_to_compare, said
 from ncu_lab_dash.compare_view import CompareView
 from ncu_lab_dash.kernel_cards import context_items
 from ncu_lab_dash.kernel_view import KernelView, kernel_address
@@ -26,7 +26,7 @@ _TINTS = {"faster": " faster", "slower": " slower"}
 def context(comparison: Comparison, launches: int) -> list[Any]:
     """Return the line that says what B was measured on, and which runs are compared."""
     same = {one.id for one in comparison.a.runs} == {one.id for one in comparison.b.runs}
-    told = "two launches of one run" if same else f"A: {_runs(comparison.a.runs)}"
+    told = "A: the same run" if same else f"A: {_runs(comparison.a.runs)}"
     return [*context_items(comparison.b.meta, launches), html.Span(visible(told))]
 
 
@@ -40,7 +40,7 @@ def chips(shown: ShownPair) -> list[Any]:
         return []
     told = [
         html.Span(unbroken(visible(text)), className=f"chip {kind}".strip())
-        for kind, text in words.comparability_chips(shown.pair.comparability)
+        for kind, text in words.comparability_chips(shown.pair)
     ]
     forbidden = words.forbidden_words(shown.pair.comparability)
     caution = words.cautions(shown.pair.comparability)
@@ -86,10 +86,8 @@ def line_address(pair: Pair, line: MovedLine) -> str | None:
 def no_lines(shown: ShownPair) -> Any:
     """Return what stands in place of the lines where none moved: why."""
     pair = shown.pair
-    if not pair.is_on_both_sides:
-        return one_sided(shown)
-    if shown.itself:
-        return said("No line moved", "A and B are the same launches.")
+    if (absent := nothing_to_compare(shown)) is not None:
+        return absent
     if (against := pair.comparability.against("noisy")) is not None:
         return said("Samples are not comparable", f"Because of {against}.")
     return said(
@@ -101,8 +99,8 @@ def no_lines(shown: ShownPair) -> Any:
 
 def no_metrics(shown: ShownPair) -> Any:
     """Return what stands in place of the quantities where there is none to show."""
-    if not shown.pair.is_on_both_sides:
-        return one_sided(shown)
+    if (absent := nothing_to_compare(shown)) is not None:
+        return absent
     return said("Nothing changed", "All quantities of both sides are the same; Show All lists them.")
 
 

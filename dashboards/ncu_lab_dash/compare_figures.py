@@ -33,10 +33,22 @@ def said(text: str, *more: str) -> html.Div:
     return html.Div([html.B(visible(text)), *(html.P(visible(one)) for one in more if one)], className="missing")
 
 
-def one_sided(shown: ShownPair) -> html.Div:
-    """Return what stands in place of every figure of a kernel that only one side has."""
+def nothing_to_compare(shown: ShownPair) -> html.Div | None:
+    """Return what stands in place of every figure where a kernel is on one side alone, or compared with itself."""
+    if shown.itself:
+        return said("Nothing changed", "A and B are the same launches.")
+    if shown.pair.is_on_both_sides:
+        return None
     side = "A" if shown.pair.status == "removed" else "B"
-    return said(f"Only in {side}: {pair_name(shown.pair)}", "Choose another pair above, or compare it by its stage.")
+    return said(
+        f"Only in {side}: {pair_name(shown.pair)}", "Choose a pair that both have, or one stage of each side, above."
+    )
+
+
+def _against(shown: ShownPair) -> html.Div | None:
+    """Return what stands in place of counters that are not comparable; None where they are."""
+    against = shown.pair.comparability.against("noisy")
+    return said("⊘ Not comparable", f"Because of {against}. Open either as a kernel, above.") if against else None
 
 
 def _to_collect(shown: ShownPair, what: str, *sections: str) -> Any:
@@ -57,13 +69,13 @@ def side_names(shown: ShownPair) -> tuple[str, str]:
 def draw_waterfall(shown: ShownPair, view: CompareView, screen: Screen) -> Drawn:
     """Draw how A's duration becomes B's."""
     title, split = "Why the duration changed", shown.pair.attribution
-    if not shown.pair.is_on_both_sides:
-        return Drawn(Card(title), None, one_sided(shown))
+    if (absent := nothing_to_compare(shown)) is not None:
+        return Drawn(Card(title), None, absent)
     if isinstance(split, Unattributed):
         return Drawn(Card(title), None, _unattributed(shown, split))
     if not isinstance(split, Attribution):
         against = shown.pair.comparability.against("profiled_time")
-        return Drawn(Card(title), None, said("Durations under the profiler are not comparable", against or ""))
+        return Drawn(Card(title), None, said("⊘ Not comparable", f"Because of {against}." if against else ""))
     a, b = side_names(shown)
     figure = waterfall_figure(split, a, b, theme_of(view.theme, screen), column_width(screen))
     note = (
@@ -83,8 +95,9 @@ def _unattributed(shown: ShownPair, why: Unattributed) -> Any:
 def draw_waits(shown: ShownPair, view: CompareView, screen: Screen) -> Drawn:
     """Draw what the warps of both wait for."""
     title, pair = "What the warps wait for", shown.pair
-    if pair.chosen_a is None or pair.chosen_b is None:
-        return Drawn(Card(title), None, one_sided(shown))
+    absent = nothing_to_compare(shown) or _against(shown)
+    if absent is not None or pair.chosen_a is None or pair.chosen_b is None:
+        return Drawn(Card(title), None, absent)
     cycles = has_cycles(pair.chosen_a, pair.chosen_b)
     scale = view.waits if cycles else "share"
     changes = wait_changes(pair.chosen_a, pair.chosen_b, scale)
@@ -107,8 +120,9 @@ def draw_waits(shown: ShownPair, view: CompareView, screen: Screen) -> Drawn:
 def draw_shift(shown: ShownPair, view: CompareView, screen: Screen) -> Drawn:
     """Draw where both stand under their roofs."""
     title = "Where they stand under the roof"
-    if not shown.pair.is_on_both_sides:
-        return Drawn(Card(title), None, one_sided(shown))
+    absent = nothing_to_compare(shown) or _against(shown)
+    if absent is not None:
+        return Drawn(Card(title), None, absent)
     level = view.level
     a, b = shown.rooflines or (None, None)
     before, after = point_at(a, level), point_at(b, level)

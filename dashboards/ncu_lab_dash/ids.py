@@ -58,6 +58,9 @@ FALL = "fall"
 
 FALL_A = "fall-a"
 FALL_B = "fall-b"
+LATER = "later"
+"""Store: set once the matrix is drawn; what waits for it leaves server and browser to the first figure."""
+
 FOCUS = "focus"
 """Store: the family of stall reasons that is looked at."""
 
@@ -157,6 +160,7 @@ RUNS_TABLES = "runs-tables"
 RUNS_STRIPS = "runs-strips"
 RUNS_NOTICES = "runs-notices"
 COMPARABLE = "runs-comparable"
+COMPARE_PICKED = "runs-compare"
 
 DROP = "drop"
 ARRIVED = "opened-arrived"

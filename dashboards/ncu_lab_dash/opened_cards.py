@@ -10,6 +10,7 @@ from ncu_lab.model import LOSSES, Run
 from ncu_lab.render import numbers
 from ncu_lab.render.visible import visible
 from ncu_lab_dash import ids
+from ncu_lab_dash.compare_view import CompareView
 from ncu_lab_dash.kernel_view import kernel_address
 from ncu_lab_dash.opened import Opened
 from ncu_lab_dash.parts import held, unbroken
@@ -75,7 +76,10 @@ def _buttons(opened: Opened, may_keep: bool) -> list[Any]:
         return [dismiss]
     view = dcc.Link("View without keeping", href=kernel_address(opened.key), className="primary button")
     keep = html.Button("Keep in store", **held(choose=ids.KEPT, key=opened.key))
-    return [view, *([keep] if may_keep else []), dismiss]
+    compare = dcc.Link(
+        "Compare with a run…", href=f"/compare{CompareView(b=(opened.key,)).search()}", className="button"
+    )
+    return [view, compare, *([keep] if may_keep else []), dismiss]
 
 
 def refused_card(name: str, why: str) -> html.Section:

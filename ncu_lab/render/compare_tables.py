@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ncu_lab.model import Attribution, Json, RooflinePoint
+from ncu_lab.model import Attribution, Json, LaunchSummary, RooflinePoint
 from ncu_lab.model.comparison import MetricChange, MetricVerdict, MovedLine, Pair, TimeChange, TimeVerdict
 from ncu_lab.render import numbers
 from ncu_lab.render.attribution import waterfall
@@ -80,7 +80,7 @@ def _pair_cells(pair: Pair, into: str, *, several: bool) -> list[Any]:
     time = pair.duration
     problem = pair.run_b.problem if several and pair.run_b else None
     name = f"{problem.label}  {pair_name(pair)}" if problem else pair_name(pair)
-    before, after = (time.a_ns, time.b_ns) if time else (None, None)
+    before, after = (time.a_ns, time.b_ns) if time else (_profiled(pair.launches_a), _profiled(pair.launches_b))
     verdict: Any = _chip(time.verdict) if time else {"chip": "", "text": pair.status}
     return [
         {"place": visible(name), "choose": into},
@@ -90,8 +90,14 @@ def _pair_cells(pair: Pair, into: str, *, several: bool) -> list[Any]:
         number(numbers.duration(after), after),
         number(_time_share(time), time.delta_pct if time else None),
         verdict,
-        visible(unbroken(evidence_words(time))),
+        visible(unbroken(evidence_words(time))) if time else "longest launch, under the profiler",
     ]
+
+
+def _profiled(launches: Sequence[LaunchSummary]) -> float | None:
+    """Return the duration of the longest launch, under the profiler; None without any."""
+    known = [value for one in launches if (value := one.value("duration_ns")) is not None]
+    return max(known, default=None)
 
 
 def _time_share(time: TimeChange | None) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
-from ncu_lab.model import Attribution, Contribution, RooflinePoint
+from ncu_lab.model import Attribution, Contribution, RooflinePoint, RunMeta
 from ncu_lab.model.comparison import (
     QUANTITY_CLASSES,
     Comparability,
@@ -44,8 +43,12 @@ _SAME: Sequence[tuple[str, str]] = (
 _UNKNOWN: Mapping[str, str] = {"version of ncu": "ncu"}
 
 
-def comparability_chips(comparability: Comparability) -> list[Chip]:
-    """Return what agrees and what does not: ``✓ same GPU``, ``⊘ another driver (580 and 590)``, ``? …`` not told."""
+def comparability_chips(pair: Pair) -> list[Chip]:
+    """Return what agrees and what does not: ``✓ same GPU``, ``⊘ another driver (580 and 590)``, ``? …`` not told.
+
+    What neither side tells has no chip.
+    """
+    comparability, told = pair.comparability, _told(pair.run_b)
     differing = {one.code: one for one in comparability.differences}
     unknown = {_UNKNOWN.get(one, one) for one in comparability.unknown}
     chips: list[Chip] = []
@@ -54,10 +57,19 @@ def comparability_chips(comparability: Comparability) -> list[Chip]:
             chips.append(_difference_chip(differing.pop(code)))
         elif name in unknown:
             chips.append(("unsure", f"? {name} told by one side only"))
-        else:
+        elif name in told:
             chips.append(("better", f"✓ same {name}"))
     chips += [_difference_chip(one) for one in differing.values() if one.forbids]
     return chips
+
+
+def _told(meta: RunMeta | None) -> set[str]:
+    """Return what a run tells of what a comparison hangs on."""
+    if meta is None:
+        return set()
+    environment = meta.environment
+    values = (meta.device, meta.problem, environment.driver, environment.ncu, environment.clock_control)
+    return {name for (_, name), value in zip(_SAME, values, strict=True) if value is not None}
 
 
 def _difference_chip(one: Difference) -> Chip:
@@ -80,11 +92,11 @@ def cautions(comparability: Comparability) -> str:
 
 
 def banner_head(pair: Pair) -> str:
-    """``1d → 2d   ▼ 1.85× faster   8.38 → 4.53 ms (−3.86 ms, −46.0 % ± 0.1)``."""
+    """``1d → 2d: ▼ 1.85× faster, 8.38 → 4.53 ms (−3.86 ms, −46.0 % ± 0.1)``."""
     if not pair.is_on_both_sides:
         only = "A" if pair.status == "removed" else "B"
         return f"{pair_name(pair)}: only in {only}"
-    return f"{pair_name(pair)}   {time_words(pair.duration)}"
+    return f"{pair_name(pair)}: {time_words(pair.duration).replace('   ', ', ')}"
 
 
 def banner_words(pair: Pair, contributions: Sequence[Contribution], *, itself: bool) -> list[str]:
@@ -174,6 +186,8 @@ def metrics_headline(metrics: Sequence[MetricChange]) -> str:
         for verdict, word in (("better", "better"), ("worse", "worse"), ("changed", "changed"))
     ]
     told = [f"{count_word(count)} {word}" for count, word in counts if count]
+    against = sum(one.verdict == "not_comparable" for one in metrics)
+    told += [f"{count_word(against)} not comparable"] if against else []
     return f"Metric by metric: {', '.join(told) if told else 'nothing changed'}"
 
 
@@ -184,12 +198,3 @@ def lines_headline(lines: Sequence[MovedLine]) -> str:
     first = lines[0]
     place = f"{first.file.rpartition('/')[2]}:{first.line_b if first.line_b is not None else first.line_a}"
     return f"{place} went from {numbers.share(first.share_a)} to {numbers.share(first.share_b)} of the samples"
-
-
-def why_no_lines(pair: Pair, *, itself: bool) -> Literal["", "itself", "not_comparable", "unknown"]:
-    """Say why no line moved: it is the same launch, samples are not comparable, or none moved or is known."""
-    if pair.lines:
-        return ""
-    if itself:
-        return "itself"
-    return "not_comparable" if pair.comparability.against("noisy") is not None else "unknown"

@@ -15,6 +15,7 @@ from ncu_lab.render import numbers
 from ncu_lab.render.headlines import count_word
 from ncu_lab.render.visible import visible
 from ncu_lab_dash import ids
+from ncu_lab_dash.compare_view import compare_address
 from ncu_lab_dash.opened_cards import opened_card, refused_card
 from ncu_lab_dash.parts import aria, card, card_head, code, export_buttons, held, segmented, unbroken
 from ncu_lab_dash.runs_table import matching, runs_table, strip
@@ -194,10 +195,11 @@ def _compare(served: Served, view: RunsView) -> Any:
     if len(view.picked) != 2:
         return None
     try:
-        found = served.runs.comparability(*view.picked)
+        a, b = _older_first(served.runs.listed()[0], view.picked)
+        found = served.runs.comparability(a, b)
     except NcuLabError as error:
         return _why(error)
-    command = as_called(f"ncu-lab diff run:{view.picked[0]} run:{view.picked[1]}")
+    command = as_called(f"ncu-lab diff run:{a} run:{b}")
     if found.is_comparable:
         chip, words = (
             html.Span("✓ comparable", className="chip better"),
@@ -207,7 +209,23 @@ def _compare(served: Served, view: RunsView) -> Any:
         chip = html.Span("⊘ not comparable", className="chip")
         words = f"The two ticked runs are of {'; '.join(one.words for one in found.reasons)}."
     copy = html.Button("Copy", className="quiet", **held(copy=command))
-    return [html.P([chip, " ", visible(unbroken(words))]), html.Div([code(command), copy], className="copy")]
+    compare = dcc.Link("Compare", id=ids.COMPARE_PICKED, href=compare_address(a, b), className="primary button")
+    return [
+        html.P([chip, " ", visible(unbroken(words))]),
+        html.Div([compare, code(command), copy], className="copy"),
+    ]
+
+
+def _older_first(metas: Sequence[RunMeta], picked: Sequence[str]) -> tuple[str, str]:
+    """Return two ticked runs in the order in which they were made; runs that are gone keep theirs.
+
+    Args:
+        metas: Runs of the store, newest first.
+        picked: Two ids.
+    """
+    place = {meta.id: at for at, meta in enumerate(metas)}
+    a, b = sorted(picked, key=lambda run: -place.get(run, -1))
+    return a, b
 
 
 def _register_strips(app: Dash, served: Served) -> None:

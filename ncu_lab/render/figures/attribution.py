@@ -214,7 +214,7 @@ def _bracket(
         {"type": "path", "xref": "paper", "yref": "y", "path": path, "line": {"color": theme.neutral_2, "width": 1.5}}
     )
     title, net = _net_words(attribution)
-    colour = theme.better if attribution.net_ns < 0 else theme.worse
+    colour = theme.better if attribution.net_ns < 0 else theme.worse if attribution.net_ns > 0 else theme.muted
     middle = (top + bottom) / 2
     canvas.words(panel, middle - 0.3, title, px=x + 11, colour=theme.text)
     canvas.words(panel, middle + 0.3, net, px=x + 11, colour=colour)
