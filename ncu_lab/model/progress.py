@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Step = Literal[
-    "build", "check", "bench", "contest", "profile", "store", "import", "index", "verify", "prune", "commit", "bisect", "export",
-    "tune",
+    "build", "check", "bench", "contest", "profile", "store", "import", "index", "verify", "prune", "commit", "bisect",
+    "export", "tune",
 ]  # fmt: skip
 
 
