@@ -22,7 +22,7 @@ from ncu_lab.cli.options import (
 from ncu_lab.errors import CheckFailedError
 
 if TYPE_CHECKING:
-    from ncu_lab.model import CheckCase
+    from ncu_lab.model import CheckCase, Problem
 
 
 def check(
@@ -33,21 +33,78 @@ def check(
     n: NOption = None,
     k: KOption = None,
     quick: Annotated[bool, typer.Option("--quick", help="The problem and fourteen small cases only.")] = False,
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            "--repeat",
+            metavar="N",
+            help="Launch the problem N times: all results must agree to the bit. Else two small cases are, 20 times.",
+            show_default=False,
+        ),
+    ] = None,
+    sanitize: Annotated[
+        bool,
+        typer.Option(
+            "--sanitize",
+            help="Run compute-sanitizer's four tools over small problems too, and repeat the problem 20 times.",
+        ),
+    ] = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Compare stages with float64 results at many shapes.
 
-    Exit code 1 when a result is wrong.
+    Exit code 1 when a result is wrong, or a tool of compute-sanitizer finds something.
     Each stage meets the problem asked for, then edge shapes, other alpha and beta, longer rows, unaligned bases and
     repetitions that must agree to the bit.
+
+    ncu-lab check --all --sanitize
     """
+    ids, problem = asked_for(stage, all, size, m, n, k)
+    if sanitize:
+        _prove(ids, problem, quick, repeat, format)
+    else:
+        _check(ids, problem, quick, repeat, format)
+
+
+def _prove(ids: list[str], problem: Problem, quick: bool, repeat: int | None, format: Format) -> None:
+    from ncu_lab.cli.progress import progress_reporter
+    from ncu_lab.gpu.criteria import REPETITIONS
+    from ncu_lab.render.proof import failures, proof_columns, proof_row
+    from ncu_lab.render.summary import flat_columns
+    from ncu_lab.render.terminal import Terminal, emit
+    from ncu_lab.workflows.proving import prove_stages
+
+    with progress_reporter(ids) as report:
+        proofs = prove_stages(ids, problem, quick=quick, repeat=repeat or REPETITIONS, report=report)
+    rows = [proof_row(proof) for proof in proofs]
+    emit(
+        rows,
+        list(proof_columns()) if format is not Format.CSV else flat_columns(rows),
+        format.value,
+        sys.stdout,
+        name="proofs",
+    )
+    failed = [proof for proof in proofs if not proof.passed]
+    terminal = Terminal(sys.stdout)
+    if format is Format.TABLE:
+        for proof in failed:
+            for words in failures(proof):
+                terminal.paragraph(words)
+    if failed:
+        named = ", ".join(proof.stage for proof in failed)
+        raise CheckFailedError(f"{len(failed)} of {len(proofs)} stages failed their proof: {named}")
+    if format is Format.TABLE:
+        proven = f"Stage {ids[0]} is" if len(proofs) == 1 else f"All {len(proofs)} stages are"
+        terminal.line(f"\n{proven} proven: right at every shape, bit-equal, and clean under compute-sanitizer.")
+
+
+def _check(ids: list[str], problem: Problem, quick: bool, repeat: int | None, format: Format) -> None:
     from ncu_lab.cli.progress import progress_reporter
     from ncu_lab.render.terminal import Terminal, emit
     from ncu_lab.workflows.checking import check_stages
 
-    ids, problem = asked_for(stage, all, size, m, n, k)
     with progress_reporter(ids) as report:
-        cases = check_stages(ids, problem, quick=quick, report=report)
+        cases = check_stages(ids, problem, quick=quick, repeat=repeat, report=report)
     wrong = [case for case in cases if not case.passed]
     shown = wrong if format is Format.TABLE and wrong else cases
     rows = _summaries(cases) if format is Format.TABLE and not wrong else [_row(case) for case in shown]
@@ -57,7 +114,7 @@ def check(
         stages = list(dict.fromkeys(case.stage for case in wrong))
         raise CheckFailedError(
             f"{len(wrong)} of {len(cases)} cases are wrong, in {', '.join(stages)}",
-            "compute-sanitizer tells a stray access or a race from a wrong index.",
+            f"ncu-lab check --sanitize --stage {stages[0]} tells a stray access or a race from a wrong index.",
         )
     if format is Format.TABLE:
         then = as_called(f"ncu-lab bench --stage {cases[-1].stage}")
@@ -78,6 +135,7 @@ def _row(case: CheckCase) -> dict[str, Any]:
         "norm_error": case.norm_error,
         "limit": case.limit,
         "passed": case.passed,
+        "repetitions": case.repetitions,
         "detail": case.detail or None,
     }
 

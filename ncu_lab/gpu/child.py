@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -18,16 +19,20 @@ TERMINATION_GRACE_S = 2.0
 _POLL_S = 0.05
 
 
-def run_child(command: Sequence[str], folder: Path, stop: threading.Event) -> subprocess.CompletedProcess[str]:
+def run_child(
+    command: Sequence[str], folder: Path, stop: threading.Event, *, timeout_s: float = math.inf
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, or until ``stop`` is set: Ctrl-C reaches the main thread alone.
 
     Args:
         command: Program and arguments.
         folder: Where it runs.
         stop: Set by another thread that wants no more of it.
+        timeout_s: Seconds after which it is killed, with all it started.
 
     Raises:
         CancelledError: When it was stopped.
+        TimeoutExpired: When it was killed.
         OSError: When it cannot be started.
     """
     process = subprocess.Popen(
@@ -40,12 +45,15 @@ def run_child(command: Sequence[str], folder: Path, stop: threading.Event) -> su
         errors="replace",
         start_new_session=True,
     )
+    deadline = time.monotonic() + timeout_s
     with process:
         try:
             while not stop.is_set():
                 try:
                     stdout, stderr = process.communicate(timeout=_POLL_S)
                 except subprocess.TimeoutExpired:
+                    if time.monotonic() > deadline:
+                        raise
                     continue
                 return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
             raise CancelledError

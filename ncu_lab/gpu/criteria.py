@@ -121,13 +121,16 @@ def explain(found: Errors, c: Any, reference: Any) -> str:
     return f"{found.bad} of {c.shape[0] * c.shape[1]} elements wrong; C[{row}, {column}] is {words}"
 
 
-def cases(stage: Stage, problem: Problem, *, quick: bool, shapes: Iterable[Problem] = ()) -> list[Case]:
+def cases(
+    stage: Stage, problem: Problem, *, quick: bool, shapes: Iterable[Problem] = (), repeat: int | None = None
+) -> list[Case]:
     """Return what a stage is checked with: the problem asked for, fourteen small cases, and without ``quick`` more.
 
-    Cases that the stage refuses (a grid beyond the GPU's limits) or that C = A·Aᵀ makes enormous are left out.
+    Cases that the stage refuses (a grid beyond the GPU's limits) or that C = A·Aᵀ makes enormous are left out. With
+    ``repeat`` the problem asked for is repeated so often, and so are the cases meant for it.
     """
-    asked = [Case("as asked", problem), *(Case("shape", shape) for shape in shapes)]
-    built_in = [*_small_cases(stage), *([] if quick else _more_cases(stage))]
+    asked = [Case("as asked", problem, repetitions=repeat or 1), *(Case("shape", shape) for shape in shapes)]
+    built_in = [*_small_cases(stage), *([] if quick else _more_cases(stage, repeat or REPETITIONS))]
     kept = [case for case in built_in if _is_modest(stage, case.problem)]
     return [_shaped(stage, case) for case in asked + kept]
 
@@ -170,13 +173,14 @@ def _small_cases(stage: Stage) -> list[Case]:
     ]
 
 
-def _more_cases(stage: Stage) -> list[Case]:
+def _more_cases(stage: Stage, repetitions: int) -> list[Case]:
     bm, bn, bk = _tile(stage)
     whole = (3 * bm, 2 * bn, 5 * bk)
     return [
         Case("tiny", Problem(3, 3, 431)),
         Case("very tall", Problem(30000, 64, 64)),
         Case("uneven", Problem(1752, 4720, 584)),
+        Case("long k", Problem(64, 64, 16384)),
         Case("k = 0, beta = 0", Problem(65, 33, 0)),
         Case("alpha = 0", Problem(*whole, alpha=0.0, beta=1.25)),
         Case("alpha = beta = 0", Problem(*whole, alpha=0.0)),
@@ -184,6 +188,6 @@ def _more_cases(stage: Stage) -> list[Case]:
         Case("beta = 1", Problem(*whole, beta=1.0)),
         Case("rows longer, aligned", Problem(*whole, alpha=0.5, beta=-2.0), pad=64),
         Case("rows longer, odd shape", Problem(bm + 3, bn + 5, bk + 1, beta=0.5), pad=5, offset=1),
-        Case("bit-equal, whole tiles", Problem(4 * bm, 4 * bn, 8 * bk), repetitions=REPETITIONS),
-        Case("bit-equal, odd shape", Problem(257, 263, 269), repetitions=REPETITIONS),
+        Case("bit-equal, whole tiles", Problem(4 * bm, 4 * bn, 8 * bk), repetitions=repetitions),
+        Case("bit-equal, odd shape", Problem(257, 263, 269), repetitions=repetitions),
     ]

@@ -76,6 +76,13 @@ def place_result(rows: int, cols: int, initial: NDArray[np.float32] | None, pad:
     return matrix
 
 
+def unwritten_result(rows: int, cols: int) -> Matrix:
+    """Make C of memory that nobody wrote; only where cupy's pool is off is it new."""
+    import cupy
+
+    return Matrix(cupy.empty(rows * cols, dtype=cupy.float32), 0, rows, cols, cols)
+
+
 def reset_result(matrix: Matrix, initial: NDArray[np.float32] | None) -> None:
     """Put the values of before the launch back into C."""
     import cupy

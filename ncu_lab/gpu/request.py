@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from ncu_lab.errors import InputError
 from ncu_lab.model import Expectation, Problem, Stage, StageBuild
 
-Mode = Literal["check", "bench", "contest", "profile", "probe", "peaks"]
+Mode = Literal["check", "launch", "bench", "contest", "profile", "probe", "peaks"]
 
 NVTX_PREFIX = "ncu-lab/"
 """Profiled launches of a stage lie in the NVTX range ``ncu-lab/<stage id>``."""
@@ -44,9 +44,9 @@ class TargetRequest:
     """One job of the target process.
 
     Attributes:
-        mode: ``check`` compares with the float64 oracle, ``bench`` times, ``contest`` times all subjects in turns,
-            ``profile`` launches each subject in its
-            bracket, ``probe`` launches one tiny kernel in a bracket (to find out whether counters can be read),
+        mode: ``check`` compares with the float64 oracle, ``launch`` launches each subject once at every shape and does
+            nothing else, ``bench`` times, ``contest`` times all subjects in turns, ``profile`` launches each subject in
+            its bracket, ``probe`` launches one tiny kernel in a bracket (to find out whether counters can be read),
             ``peaks`` measures what the GPU reaches (its subjects: builds of ``peaks.SOURCES``).
         problem: What every subject computes (``Stage.shape`` of it).
         subjects: In the order they run.
@@ -54,7 +54,9 @@ class TargetRequest:
         warmup: Untimed calls before (bench, profile).
         launches: Profiled launches of each subject (profile).
         seed: Seed of the random inputs.
-        shapes: Further shapes to check beside the built-in cases (check).
+        shapes: Further shapes to check beside the built-in cases (check), or to launch (launch).
+        repeat: Launches of the problem, and of the cases meant for it, whose results must be bit-equal; None for those
+            cases alone, twenty times (check).
         quick: Check the problem and the fourteen small cases only (check).
         fast_only: Of these, check what takes the fast path only, so that no guarded cubin is needed (check).
         fastest_reference: Measure against the fastest way of the library in FP32, not the pinned one (bench).
@@ -69,6 +71,7 @@ class TargetRequest:
     launches: int = 1
     seed: int = 1234
     shapes: tuple[Problem, ...] = ()
+    repeat: int | None = None
     quick: bool = False
     fast_only: bool = False
     fastest_reference: bool = False

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,7 +41,12 @@ _EVENT_FIELDS = {item.name for item in dataclasses.fields(ProgressEvent)}
 
 
 def run_target(
-    request: TargetRequest, *, timeout_s: float, report: Reporter = silent, describe: Describe | None = None
+    request: TargetRequest,
+    *,
+    timeout_s: float,
+    report: Reporter = silent,
+    describe: Describe | None = None,
+    stop: threading.Event | None = None,
 ) -> dict[str, Any]:
     """Run a request on the GPU in a child process and return its result.
 
@@ -49,8 +55,10 @@ def run_target(
         timeout_s: Seconds after which the whole process group is killed.
         report: Gets the target's progress.
         describe: Gives the detail of the event that tells of a finished subject.
+        stop: Set by another thread that wants no more of it.
 
     Raises:
+        CancelledError: When it was stopped.
         UsageError: When the problem does not fit the GPU.
         EnvironmentLacksError: When there is no GPU, no cupy or no cuBLAS.
         CheckFailedError: When a library reference did not run in its precision.
@@ -60,7 +68,7 @@ def run_target(
         result = Path(request.result or Path(folder, "result.json"))
         path = Path(folder, "request.json")
         write(dataclasses.replace(request, result=str(result)), path)
-        run_process(argv(path), timeout_s=timeout_s, report=report, describe=describe)
+        run_process(argv(path), timeout_s=timeout_s, report=report, describe=describe, stop=stop)
         try:
             document = json.loads(result.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -71,7 +79,12 @@ def run_target(
 
 
 def run_process(
-    command: Sequence[str], *, timeout_s: float, report: Reporter = silent, describe: Describe | None = None
+    command: Sequence[str],
+    *,
+    timeout_s: float,
+    report: Reporter = silent,
+    describe: Describe | None = None,
+    stop: threading.Event | None = None,
 ) -> None:
     """Run a target process to its end; see :func:`run_target`."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
@@ -86,7 +99,7 @@ def run_process(
         )
         conversation = _Conversation(report, describe)
         try:
-            conversation.follow(process, time.monotonic() + timeout_s)
+            conversation.follow(process, time.monotonic() + timeout_s, stop or threading.Event())
         except subprocess.TimeoutExpired:
             raise ProgramError(
                 f"the target process did not end within {timeout_s:g} s and was killed{conversation.while_doing}",
@@ -114,10 +127,11 @@ class _Conversation:
     def while_doing(self) -> str:
         return f" during {self._last.step} of {self._last.subject}" if self._last else ""
 
-    def follow(self, process: subprocess.Popen[str], deadline: float) -> None:
+    def follow(self, process: subprocess.Popen[str], deadline: float, stop: threading.Event) -> None:
         """Relay lines until the process ends.
 
         Raises:
+            CancelledError: When it is still running as ``stop`` is set.
             subprocess.TimeoutExpired: When it is still running at the deadline.
         """
         lines: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -127,6 +141,8 @@ class _Conversation:
         while process.poll() is None:
             if time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired(process.args, 0)
+            if stop.is_set():
+                raise CancelledError
             self._take(lines, wait_s=0.05)
         # A grandchild may hold the pipe open: end it, then the reader meets the end of the stream.
         kill_group(process)

@@ -17,6 +17,7 @@ from typing import Any
 
 from ncu_lab.errors import NcuLabError, ProgramError, UsageError
 from ncu_lab.gpu import criteria
+from ncu_lab.gpu.bare import launch_all
 from ncu_lab.gpu.devices import current_device
 from ncu_lab.gpu.inputs import encode, normal
 from ncu_lab.gpu.operands import Operands, place_input, place_result
@@ -81,7 +82,9 @@ def _check(request: TargetRequest, device: Device) -> dict[str, Any]:
         problem = stage.shape(request.problem)
         needed = check_bytes(stage, problem) + runner.workspace_bytes(subject, problem)
         _need(needed, f"checking {stage.id} at {problem.label}", device)
-        cases = criteria.cases(stage, request.problem, quick=request.quick, shapes=request.shapes)
+        cases = criteria.cases(
+            stage, request.problem, quick=request.quick, shapes=request.shapes, repeat=request.repeat
+        )
         cases = runnable(runner, subject, cases)
         if request.fast_only:
             cases = on_fast_path(runner, subject, cases)
@@ -254,6 +257,7 @@ def _probe(_: TargetRequest, device: Device) -> dict[str, Any]:
 
 _MODES: dict[Mode, Callable[[TargetRequest, Device], dict[str, Any]]] = {
     "check": _check,
+    "launch": launch_all,
     "bench": _bench,
     "contest": _contest,
     "profile": _profile,

@@ -98,9 +98,13 @@ def _unequal(runner: Runner, subject: Subject, case: Case, operands: Operands, i
         reset_result(operands.c, initial)
         runner.launch(subject, case.problem, operands.layout)
         again = operands.c.view.copy()
-        different = int((again.view(cupy.uint32) != first.view(cupy.uint32)).sum())
-        if different:
-            return f"repetition {repetition + 1} of {case.repetitions} differs in {different} elements: a race"
+        unequal = again.view(cupy.uint32) != first.view(cupy.uint32)
+        if different := int(unequal.sum()):
+            row, column = divmod(int(unequal.argmax()), first.shape[1])
+            return (
+                f"repetition {repetition + 1} of {case.repetitions} differs in {different} elements, first in "
+                f"C[{row}, {column}]: a race"
+            )
     return ""
 
 
@@ -114,6 +118,7 @@ def _verdict(stage: Stage, how: LaunchPlan, case: Case, found: Errors, allowed: 
         norm_error=found.norm_error,
         limit=allowed,
         passed=not trouble and found.passed,
+        repetitions=case.repetitions,
         detail=trouble or how.reason,
     )
 

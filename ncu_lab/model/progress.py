@@ -8,7 +8,7 @@ from typing import Literal
 
 Step = Literal[
     "build", "check", "bench", "contest", "profile", "store", "import", "index", "verify", "prune", "commit", "bisect",
-    "export", "tune",
+    "export", "tune", "sanitize",
 ]  # fmt: skip
 
 

@@ -205,6 +205,7 @@ class CheckCase:
 
     ``max_rel_error`` is the largest ``|c - ref| / (|alpha| * sum |a||b| + |beta * c0|)`` and ``norm_error`` is
     ``||c - ref|| / ||ref||``; both in float64. ``passed`` is ``not (not error <= limit)``: a NaN fails.
+    ``repetitions`` launches of the same input gave it, bit-equal where it passed.
     """
 
     stage: str
@@ -216,6 +217,7 @@ class CheckCase:
     limit: float
     passed: bool
     detail: str = ""
+    repetitions: int = 1
 
 
 @dataclass(frozen=True, slots=True)

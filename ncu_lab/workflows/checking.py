@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ncu_lab.errors import UsageError
 from ncu_lab.gpu.devices import current_device
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of
@@ -21,8 +23,10 @@ def check_stages(
     problem: Problem,
     *,
     quick: bool = False,
+    repeat: int | None = None,
     report: Reporter = silent,
     timeout_s: float = TIMEOUT_S,
+    stop: threading.Event | None = None,
 ) -> list[CheckCase]:
     """Check stages at the problem asked for and at the built-in cases; builds them where the cache has none.
 
@@ -30,8 +34,11 @@ def check_stages(
         ids: Stage ids; library references are checked as well.
         problem: The problem that must be right first of all.
         quick: The problem and fourteen small cases, instead of all cases.
+        repeat: Launches of the problem, and of the cases meant for it, that must be bit-equal; by default twenty of
+            those cases alone.
         report: Told of each stage.
         timeout_s: Seconds for all of them together.
+        stop: Set by another thread that wants no more of it.
 
     Returns:
         Every case, failed ones included: a wrong result is the caller's to judge.
@@ -41,12 +48,14 @@ def check_stages(
         EnvironmentLacksError: When there is no GPU, cupy or compiler.
         ProgramError: When a kernel crashes or hangs.
     """
+    if repeat is not None and repeat < 2:
+        raise UsageError(f"--repeat {repeat} is too small", "Twice is the least that can differ.")
     registry = load_stages()
     stages = [find_stage(registry, id) for id in ids]
     current_device()  # without a GPU say so before anything is built
     builds = build_stages(ids)
-    request = TargetRequest("check", problem, subjects_of(stages, builds, registry), quick=quick)
-    result = run_target(request, timeout_s=timeout_s, report=report, describe=_describe)
+    request = TargetRequest("check", problem, subjects_of(stages, builds, registry), quick=quick, repeat=repeat)
+    result = run_target(request, timeout_s=timeout_s, report=report, describe=_describe, stop=stop)
     return [case_of(document) for document in result["cases"]]
 
 

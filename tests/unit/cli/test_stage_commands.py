@@ -90,7 +90,7 @@ def cases(wrong: bool) -> list[CheckCase]:
 def check(monkeypatch: pytest.MonkeyPatch, wrong: bool, *arguments: str) -> str:
     seen: dict[str, Any] = {}
 
-    def fake(ids: list[str], problem: Problem, *, quick: bool, report: object) -> list[CheckCase]:
+    def fake(ids: list[str], problem: Problem, *, quick: bool, repeat: int | None, report: object) -> list[CheckCase]:
         seen.update(ids=ids, problem=problem, quick=quick)
         return cases(wrong)
 

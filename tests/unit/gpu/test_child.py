@@ -30,6 +30,13 @@ def test_stopping_ends_the_command_and_what_it_started(tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
+def test_a_command_that_hangs_is_killed_with_what_it_started(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_child(["sh", "-c", "sleep 60 & sleep 60"], tmp_path, threading.Event(), timeout_s=0.2)
+    assert time.monotonic() - began < 30
+
+
 def test_an_unreaped_child_does_not_count_as_alive() -> None:
     # The parent leaves its ended child as it is, then ends at once when asked to.
     code = "import subprocess, sys, time; subprocess.Popen(['true']); print('up', flush=True); time.sleep(60)"

@@ -135,6 +135,7 @@ def test_all_cases_cover_what_a_kernel_may_meet() -> None:
         (3, 3, 431),
         (30000, 64, 64),
         (1752, 4720, 584),
+        (64, 64, 16384),
         (5, 6, 7),
     } <= shapes
     assert any(case.problem.k == 0 and case.problem.beta for case in every)
@@ -143,6 +144,16 @@ def test_all_cases_cover_what_a_kernel_may_meet() -> None:
     assert any(case.pad % 4 and not case.offset for case in every)
     assert any(case.offset == 1 for case in every)
     assert sum(case.repetitions == 20 for case in every) == 2
+
+
+def test_repeating_is_of_the_problem_and_of_the_cases_meant_for_it() -> None:
+    every = cases(load_stages()["2d"], Problem(512, 512, 512), quick=False, repeat=7)
+    assert [case.name for case in every if case.repetitions == 7] == [
+        "as asked",
+        "bit-equal, whole tiles",
+        "bit-equal, odd shape",
+    ]
+    assert {case.repetitions for case in every} == {1, 7}
 
 
 def test_squares_of_tall_matrices_stay_modest() -> None:
