@@ -52,12 +52,13 @@ def arrange(
     found = []
     for (name, stage, problem, device, _), line in lines.items():
         missing: tuple[CommitInfo, ...] = ()
+        edited: tuple[CommitInfo, ...] = ()
         if commits is None or place is None:
             rows = _by_time(line)
         else:
-            rows, missing = _by_commit(line, commits, place)
+            rows, missing, edited = _by_commit(line, commits, place)
         if any(isinstance(row, HistoryPoint) for row in rows):
-            found.append(KernelHistory(name, stage, problem, device, tuple(rows), not_profiled=missing))
+            found.append(KernelHistory(name, stage, problem, device, tuple(rows), (), (), missing, edited))
     return found
 
 
@@ -82,8 +83,8 @@ def _by_time(line: _Line) -> list[Row]:
 
 def _by_commit(
     line: _Line, commits: Sequence[CommitInfo], place: Mapping[str, int]
-) -> tuple[list[Row], tuple[CommitInfo, ...]]:
-    """Return a row for each commit, another for its edited tree; and the commits between them without any."""
+) -> tuple[list[Row], tuple[CommitInfo, ...], tuple[CommitInfo, ...]]:
+    """Return a row for each commit, another for its edited tree; commits between without any, and with only that."""
     clean: dict[int, list[SeriesPoint]] = {}
     dirty: dict[int, list[SeriesPoint]] = {}
     for one in line.points:
@@ -104,8 +105,8 @@ def _by_commit(
         if number in dirty:
             rows.append(_chosen(dirty[number], commits[number]))
     between = range(numbers[0], numbers[-1]) if numbers else range(0)
-    known = {*clean, *broken}
-    return rows, tuple(commits[number] for number in between if number not in known)
+    missing = tuple(commits[number] for number in between if number not in numbers)
+    return rows, missing, tuple(commits[number] for number in sorted(dirty.keys() - clean.keys() - broken.keys()))
 
 
 def _chosen(points: Sequence[SeriesPoint], commit: CommitInfo) -> HistoryPoint:

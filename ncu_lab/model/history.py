@@ -111,6 +111,7 @@ class KernelHistory:
         changes: Where it changed, oldest first.
         breaks: Neighbours that are not compared, oldest first.
         not_profiled: Commits between the first and the last row that have no run.
+        only_edited: Commits of which there are only runs of an edited (dirty) tree.
     """
 
     name: str
@@ -121,6 +122,7 @@ class KernelHistory:
     changes: tuple[ChangePoint, ...] = ()
     breaks: tuple[HistoryBreak, ...] = ()
     not_profiled: tuple[CommitInfo, ...] = ()
+    only_edited: tuple[CommitInfo, ...] = ()
 
     @property
     def points(self) -> tuple[HistoryPoint, ...]:

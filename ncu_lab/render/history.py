@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ncu_lab.model import Json
+from ncu_lab.model.commits import CommitInfo
 from ncu_lab.model.comparison import TimeChange
 from ncu_lab.model.history import Change, ChangePoint, History, HistoryBreak, HistoryGap, HistoryPoint, KernelHistory
 from ncu_lab.render.cause_words import cause_document, time_sentence
@@ -153,13 +154,18 @@ def _tally(one: KernelHistory, history: History) -> list[str]:
         words.append(f"One {what}: nothing to compare it with." if count == 1 else f"No change in {count} {what}s.")
     for gap in one.gaps:
         words.append(f"– {gap.commit.short if gap.commit else gap.meta.id} {gap_words(gap)}")
-    if one.not_profiled:
-        count = len(one.not_profiled)
-        told = ", ".join(commit.short for commit in one.not_profiled[:3]) + (", …" if count > 3 else "")
-        words.append(
-            f"{count} commit{'s' if count > 1 else ''} between them {'have' if count > 1 else 'has'} no run: {told}"
-        )
+    words += _commits_words(one.not_profiled, "between them", "no run")
+    words += _commits_words(one.only_edited, "", "only a run of an edited (dirty) tree")
     return words
+
+
+def _commits_words(commits: Sequence[CommitInfo], which: str, what: str) -> list[str]:
+    """``2 commits between them have no run: 4f2c9ab, 91be004``; nothing without any."""
+    if not commits:
+        return []
+    noun, verb = ("commit", "has") if len(commits) == 1 else ("commits", "have")
+    named = ", ".join(commit.short for commit in commits[:3]) + (", …" if len(commits) > 3 else "")
+    return [f"{' '.join(filter(None, (str(len(commits)), noun, which, verb, what)))}: {named}"]
 
 
 def _change_words(change: ChangePoint, one: KernelHistory, history: History) -> str:
@@ -201,13 +207,14 @@ def history_document(history: History) -> Json:
         "changes": [_change(change, one) for one in kernels for change in one.changes],
         "gaps": [_gap(gap, one) for one in kernels for gap in one.gaps],
         "breaks": [_break(found, one) for one in kernels for found in one.breaks],
-        "not_profiled": [
-            {"stage": one.stage, "commit": commit.hash, "time": commit.time, "subject": commit.subject}
-            for one in kernels
-            for commit in one.not_profiled
-        ],
+        "not_profiled": [_commit(commit, one) for one in kernels for commit in one.not_profiled],
+        "only_edited": [_commit(commit, one) for one in kernels for commit in one.only_edited],
         "warnings": notices_document(history.notices),
     }
+
+
+def _commit(commit: CommitInfo, one: KernelHistory) -> Json:
+    return {"stage": one.stage, "commit": commit.hash, "time": commit.time, "subject": commit.subject}
 
 
 def _whose(one: KernelHistory) -> Mapping[str, Any]:

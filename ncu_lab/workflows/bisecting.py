@@ -207,7 +207,10 @@ class _Search:
 
     def _why(self, commit: CommitInfo) -> str:
         told = f"{self._request.key} of {self._request.stage}"
-        return self._failed(commit) or f"no complete run in {self._store} tells its {told}"
+        wanted = replace(self._request.wanted, stages=(self._request.stage,), commits=frozenset({commit.hash}))
+        edited = any(meta.git.dirty for meta in list_runs(self._store, wanted)[0])
+        only = ", only one of an edited (dirty) tree" if edited else ""
+        return self._failed(commit) or f"no complete run in {self._store} tells its {told}{only}"
 
     def _make(self, commit: CommitInfo) -> str:
         problem = self._problem

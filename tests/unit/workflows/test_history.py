@@ -12,6 +12,7 @@ from golden_runs import ENVIRONMENT, H200, golden_run
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.model import Device, GitState, Problem, RunFilter
 from ncu_lab.model.history import History
+from ncu_lab.render.history import history_document, history_markdown
 from ncu_lab.store import Store
 from ncu_lab.workflows.history import HistoryRequest, history
 
@@ -135,6 +136,21 @@ def test_a_commit_without_a_run_is_told_and_a_failed_one_named(repository: Path,
     (only,) = of(runs, repository).kernels
     assert (only.gaps, len(only.points)) == ((), 3)
     assert c not in {one.meta.git.commit for one in only.points}
+
+
+def test_a_commit_with_only_an_edited_tree_is_not_said_to_have_no_run(repository: Path, runs: Runs) -> None:
+    a, b, _, d = (commit(repository, subject) for subject in "ABCD")
+    runs.put(a, 1e6)
+    runs.put(b, 1e6, dirty=True)
+    runs.put(d, 1e6, dirty=True)
+    found = of(runs, repository)
+    (only,) = found.kernels
+    assert [one.subject for one in only.only_edited] == ["B", "D"]
+    assert [one.subject for one in only.not_profiled] == ["C"]
+    text = history_markdown(found)
+    assert f"- 2 commits have only a run of an edited (dirty) tree: {b[:7]}, {d[:7]}\n" in text
+    assert "- 1 commit between them has no run: " in text
+    assert [one["commit"] for one in history_document(found)["only_edited"]] == [b, d]
 
 
 def test_a_slow_drift_is_told_as_gradual(repository: Path, runs: Runs) -> None:
