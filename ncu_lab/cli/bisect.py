@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,28 @@ if TYPE_CHECKING:
 
 GOOD, BAD, SKIP, ABORT = 0, 1, 125, 128
 """What ``git bisect run`` makes of an exit code; from 128 on it stops."""
+
+
+def abort_code(arguments: Sequence[str]) -> int:
+    """Return what to add to the exit code of an error: git must stop at it, and takes 1 to 127 for a bad commit.
+
+    Zero unless the command line is one step of git's search. A misspelt ``--step`` is known by the search under way.
+
+    Args:
+        arguments: The command line without the program.
+    """
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    return ABORT if command == "bisect" and ("--step" in arguments or _is_searching(Path.cwd())) else 0
+
+
+def _is_searching(folder: Path) -> bool:
+    """Whether ``git bisect`` is under way in the repository around a folder."""
+    from ncu_lab.collect.git import GitRefusedError, git
+
+    try:
+        return (folder / git(folder, "rev-parse", "--git-path", "BISECT_START").strip()).exists()
+    except GitRefusedError:
+        return False
 
 
 def bisect(

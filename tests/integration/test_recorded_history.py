@@ -255,6 +255,20 @@ def test_it_is_a_command_of_git_bisect(made: tuple[Path, dict[str, str]], tmp_pa
     assert 'git knows no revision "nowhere"' in done.stderr
 
 
+def test_an_error_stops_git_bisect_and_is_no_bad_commit(made: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    whole, commits = made
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(whole), str(clone)], check=True)
+    step = ("bisect", "--good", commits["padded"], "--stage", "gram")
+    for wrong in (("--step", "--stored-olny"), ("--step", "--samples", "0"), ("--step", "--metric", "tme_ns")):
+        assert run(clone, *step, *wrong).returncode == 130, wrong
+    assert run(clone, "bisect", "--step").returncode == 130
+    assert run(clone, *step, "--stpe").returncode == 2
+    subprocess.run(["git", "bisect", "start", "-q", "HEAD", commits["padded"]], cwd=clone, check=True)
+    assert run(clone, *step, "--stpe").returncode == 130
+    assert run(clone, "history", "--stpe").returncode == 2
+
+
 def test_history_as_a_user_sees_it(repository: Path) -> None:
     done = run(repository, "history", "--stage", "gram", columns=80)
     lines = done.stdout.splitlines()
