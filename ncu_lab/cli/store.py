@@ -70,6 +70,11 @@ def _print_health(folder: Path, health: StoreHealth) -> None:
         terminal.line(f"{looked_at}: {_count(len(health.damages), 'damage')} in {_count(runs, 'folder')}")
     else:
         terminal.line(("✓ ", GOOD), f"{looked_at}: all as written")
+    if health.not_covered:
+        terminal.paragraph(
+            f"Not covered: run.json of {_count(len(health.not_covered), 'run')} written before it had a checksum, "
+            f"{health.not_covered[0]}{', …' if len(health.not_covered) > 1 else ''}: an edit of it would not show."
+        )
 
 
 @app.command("prune")

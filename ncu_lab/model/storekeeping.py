@@ -39,12 +39,22 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class StoreHealth:
-    """What a check of a whole store looked at and found."""
+    """What a check of a whole store looked at and found.
+
+    Attributes:
+        runs: Runs that were looked at.
+        files: Their files.
+        bytes: The size of these.
+        damages: What is wrong.
+        not_covered: Runs whose ``run.json`` has no checksum, as an earlier version wrote them: were it edited, that
+            would not show.
+    """
 
     runs: int
     files: int
     bytes: int
     damages: tuple[Damage, ...]
+    not_covered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_lab.errors import InputError
-from ncu_lab.model import Damage, DamageKind, RunMeta
-from ncu_lab.store.stored_run import META, PARTS, REPORT, TABLES, NewerSchemaError, decode_part, read_description
+from ncu_lab.model import Damage, DamageKind
+from ncu_lab.store.stored_run import META, PARTS, REPORT, SEAL, TABLES, NewerSchemaError, decode_part, read_description
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRun:
-    """What was looked at of one run, and what is wrong with it."""
+    """What was looked at of one run, and what is wrong with it.
+
+    Attributes:
+        files: Files that were looked at.
+        bytes: Their size.
+        damages: What is wrong.
+        is_sealed: Whether ``run.json`` has a checksum, too; runs of earlier versions have none.
+    """
 
     files: int
     bytes: int
     damages: tuple[Damage, ...]
+    is_sealed: bool = True
 
 
 def check_run(folder: Path) -> CheckedRun:
@@ -37,18 +45,30 @@ def check_run(folder: Path) -> CheckedRun:
         damages.append(Damage(folder.name, None, "wrong_name", message, "Rename the folder to the run's id."))
     size = (folder / META).stat().st_size
     files = 1
+    is_sealed = (folder / SEAL).is_file()
+    if is_sealed:
+        files, size = files + 1, size + (folder / SEAL).stat().st_size
+        damages += _damages_of(folder, META, _sealed(folder))
     for name in sorted({*meta.checksums, *(f"{table}.parquet" for table in TABLES)}):
         path = folder / name
         if name == REPORT and not path.is_file():
             continue
         files += 1
         size += path.stat().st_size if path.is_file() else 0
-        damages += _damages_of(folder, meta, name)
-    return CheckedRun(files, size, tuple(damages))
+        damages += _damages_of(folder, name, meta.checksums.get(name))
+    return CheckedRun(files, size, tuple(damages), is_sealed)
 
 
-def _damages_of(folder: Path, meta: RunMeta, name: str) -> Iterator[Damage]:
-    """Yield what is wrong with one file: nothing, or the first thing."""
+def _sealed(folder: Path) -> str:
+    """Return the checksum that ``run.json`` should have; empty where it cannot be read."""
+    try:
+        return (folder / SEAL).read_text("ascii", "replace").partition(" ")[0]
+    except OSError:
+        return ""
+
+
+def _damages_of(folder: Path, name: str, checksum: str | None) -> Iterator[Damage]:
+    """Yield what is wrong with one file, by the checksum it should have: nothing, or the first thing."""
     path = folder / name
     restore = f"Copy it from where the run was made, or delete {folder}."
 
@@ -58,16 +78,16 @@ def _damages_of(folder: Path, meta: RunMeta, name: str) -> Iterator[Damage]:
     if Path(name).name != name:
         yield damage("bad_metadata", f"{META} lists a file that is not in the folder")
         return
-    if name not in meta.checksums:
+    if checksum is None:
         yield damage("bad_metadata", f"{META} has no checksum of it")
         return
     try:
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
-        if found != meta.checksums[name]:
+        if found != checksum:
             yield damage("wrong_checksum", "it is not as it was written: its checksum differs")
             return
-        if name != REPORT:
+        if name not in (REPORT, META):
             _read(path)
     except PermissionError:
         yield damage("no_permission", "permission denied", f"Allow reading {path}.")

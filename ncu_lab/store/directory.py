@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, UsageError
 from ncu_lab.model import CORRUPT_RUN, SCHEMA, Json, Notice, Run, RunMeta
 from ncu_lab.store.encoding import encode
-from ncu_lab.store.stored_run import BUILDS, CHECKS, META, REPORT, SOURCES, TABLES, read_directory, read_meta
+from ncu_lab.store.stored_run import BUILDS, CHECKS, META, REPORT, SEAL, SOURCES, TABLES, read_directory, read_meta
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -324,6 +324,7 @@ class RunWriter:
             shutil.copyfile(report_file, self._folder / REPORT)
         checksums = {file.name: _sha256(file) for file in sorted(self._folder.iterdir())}
         _write_json(self._folder / META, encode(replace(run.meta, checksums=checksums)))
+        (self._folder / SEAL).write_text(f"{_sha256(self._folder / META)}  {META}\n", encoding="ascii")
         self._folder.rename(target)
         return target
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 META = "run.json"
+SEAL = "run.json.sha256"
+"""The checksum of ``run.json``, which holds those of all other files: what ``sha256sum --check`` reads."""
+
 BUILDS = "build.json"
 CHECKS = "checks.json"
 SOURCES = "sources.json"

@@ -38,17 +38,19 @@ def check_store(store: Path, report: Reporter = silent) -> StoreHealth:
     names = Store(store).folder_names()
     files = size = 0
     damages: list[Damage] = []
+    not_covered: list[str] = []
     for done, name in enumerate(names):
         report(ProgressEvent("verify", name, "update", f"{done} of {len(names)} runs", done / len(names)))
         found = check_run(store / name)
         files, size = files + found.files, size + found.bytes
         damages += found.damages
+        not_covered += [] if found.is_sealed else [name]
     for name in Store(store).abandoned():
         hint = "The next profile, import or store prune --yes removes it."
         damages.append(Damage(name, None, "leftover", "a writer that was killed left it", hint))
     seconds = time.monotonic() - start
     report(ProgressEvent("verify", store.name, "done", f"{len(names)} runs, {files} files", seconds=seconds))
-    return StoreHealth(len(names), files, size, tuple(damages))
+    return StoreHealth(len(names), files, size, tuple(damages), tuple(not_covered))
 
 
 def plan_prune(

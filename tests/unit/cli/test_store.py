@@ -38,7 +38,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def test_a_whole_store(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "store", "check") == 0
-    assert capsys.readouterr().out.startswith("✓ 3 runs, 24 files, ")
+    assert capsys.readouterr().out.startswith("✓ 3 runs, 27 files, ")
 
 
 def test_damage_is_exit_code_1(

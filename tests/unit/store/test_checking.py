@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from golden_runs import golden_run
 from ncu_lab.store import Store
 from ncu_lab.store.checking import check_run
 from ncu_lab.store.tables import write_table
+from ncu_lab.workflows.storekeeping import check_store
 
 
 @pytest.fixture
@@ -26,6 +28,7 @@ def run(tmp_path: Path) -> Path:
 def edit(run: Path, **changes: Any) -> None:
     file = run / "run.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    (run / "run.json.sha256").write_text(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  run.json\n")
 
 
 def reseal(run: Path, name: str, data: bytes) -> None:
@@ -44,6 +47,29 @@ def test_a_whole_run_has_no_damage(run: Path) -> None:
 def test_a_dropped_report_is_no_damage(run: Path) -> None:
     (run / "report.ncu-rep").unlink()
     assert check_run(run).damages == ()
+
+
+def test_an_edited_description_is_damage(run: Path) -> None:
+    file = run / "run.json"
+    file.write_text(file.read_text().replace('"complete"', '"partial"'))
+    [found] = check_run(run).damages
+    assert (found.file, found.kind, found.message) == (
+        "run.json", "wrong_checksum", "it is not as it was written: its checksum differs"
+    )  # fmt: skip
+    (run / "run.json.sha256").write_bytes(b"\xff")
+    assert [one.file for one in check_run(run).damages] == ["run.json"]
+
+
+def test_the_checksum_of_the_description_is_one_for_sha256sum(run: Path) -> None:
+    done = subprocess.run(["sha256sum", "--check", "run.json.sha256"], cwd=run, capture_output=True, text=True)
+    assert done.stdout == "run.json: OK\n"
+
+
+def test_a_run_of_an_earlier_version_is_whole_and_told_as_not_covered(run: Path) -> None:
+    (run / "run.json.sha256").unlink()
+    assert (check_run(run).damages, check_run(run).is_sealed) == ((), False)
+    health = check_store(run.parent)
+    assert (health.damages, health.not_covered) == ((), (run.name,))
 
 
 def _flip(run: Path) -> None:

@@ -128,7 +128,7 @@ def test_the_files_of_a_run(store: Store, tmp_path: Path) -> None:
     folder = store.write(make_run(), raw)
     names = {"launches.parquet", "metrics.parquet", "instances.parquet", "rules.parquet", "timings.parquet"}
     names |= {"build.json", "checks.json", "report.ncu-rep"}
-    assert {file.name for file in folder.iterdir()} == names | {"run.json"}
+    assert {file.name for file in folder.iterdir()} == names | {"run.json", "run.json.sha256"}
     data = json.loads((folder / "run.json").read_text("utf-8"))
     assert data["schema"] == 1
     assert data["checksums"] == {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
