@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from ncu_lab.render import launch_headlines as headlines
 from ncu_lab.render import numbers
 from ncu_lab.render.figures.launch_units import AT_LIMIT
 from ncu_lab.render.ladder_words import versions
+from ncu_lab.render.launch_cards import parted, sentences
 from ncu_lab.render.launch_tables import ACCESS_HEADER, AccessRow, Cell, access_rows, between_units_table
 from ncu_lab.render.visible import visible
 from ncu_lab.render.wording import clock_words, extent
@@ -20,9 +20,6 @@ from ncu_lab_dash.parts import data_table, exact, unbroken
 
 MOST_METRICS = 80
 """Metrics that a search shows at most; it says how many more match."""
-
-_SENTENCE = re.compile(r"(?<=[.!?]) +(?=[A-Z])|(?<=[a-z]\.)(?=[A-Z])")
-_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def context_items(meta: RunMeta, launches: int) -> list[Any]:
@@ -135,7 +132,7 @@ def _rule(rule: RuleFinding) -> html.Div:
     return html.Div(
         [
             html.Div(estimate if rule.speedup_pct is not None else [], className="estimate"),
-            html.Div([html.B(_WORD.sub(" ", rule.rule)), _message(visible(rule.message))]),
+            html.Div([html.B(parted(rule.rule)), _message(visible(rule.message))]),
         ],
         className="rule",
     )
@@ -143,7 +140,7 @@ def _rule(rule: RuleFinding) -> html.Div:
 
 def _message(message: str) -> Any:
     """Return the first sentence of a rule's words; the others unfold."""
-    first, *rest = _SENTENCE.split(message.strip(), maxsplit=1)
+    first, *rest = sentences(message)
     if not rest:
         return html.P(first, className="muted")
     return html.Details([html.Summary(first), html.P(rest[0], className="muted")], className="message")

@@ -13,6 +13,7 @@ from ncu_lab.render.figures.launch_units import unit_bars
 from ncu_lab.render.figures.memory_chart import LEAST_WIDTH, memory_chart
 from ncu_lab.render.figures.occupancy_curves import occupancy_curves
 from ncu_lab.render.launch_cards import (
+    NEEDS_WIDTH,
     Card,
     Lacking,
     command_for,
@@ -63,7 +64,7 @@ def draw_chart(found: Inspection, view: KernelView, screen: Screen) -> Drawn:
     width, duration = column_width(screen), found.view.summaries[0].value("duration_ns")
     rate = duration if view.amounts == "rate" else None
     if width < LEAST_WIDTH:
-        return Drawn(replace(card, note="The chart needs more width: its values are below."), None, folded=True)
+        return Drawn(replace(card, note=NEEDS_WIDTH), None, folded=True)
     return Drawn(card, memory_chart(found.traffic, theme_of(view.theme, screen), width, duration_ns=rate))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from ncu_lab.advice import as_called
@@ -25,6 +26,13 @@ CHEAP = "This section takes a few passes of the kernel."
 HEAVY = (
     "This section samples the program counter and patches the kernel: about a dozen passes, and -lineinfo for lines."
 )
+
+
+NEEDS_WIDTH = "The chart needs more width: its values are below."
+"""The note of the memory chart where it does not fit."""
+
+_SENTENCE = re.compile(r"(?<=[.!?]) +(?=[A-Z])|(?<=[a-z]\.)(?=[A-Z])")
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +147,13 @@ def rules_card(found: Inspection) -> Card:
     foot = "Global = of the launch's duration, local = of the part a rule looks at. "
     foot += "Estimates overlap: they do not add up."
     return Card(headlines.rules_headline(found), foot=foot)
+
+
+def parted(rule: str) -> str:
+    """Return the name of a rule in words: ``Issue Slot Utilization``."""
+    return _WORD.sub(" ", rule)
+
+
+def sentences(message: str) -> list[str]:
+    """Return the first sentence of a rule's words, and all others as one where there are any."""
+    return _SENTENCE.split(message.strip(), maxsplit=1)

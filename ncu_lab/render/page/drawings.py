@@ -17,7 +17,7 @@ Draw = Callable[[Theme, int], go.Figure]
 NARROW_PX = 310
 """Width of a figure on a phone 360 px wide."""
 
-COLUMN_PX = 550
+COLUMN_PX = 560
 """Width of a figure in the narrowest of two columns."""
 
 COLUMN_WIDTHS = (NARROW_PX, COLUMN_PX)
@@ -30,14 +30,14 @@ def packed(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")
 
 
-def figure(draw: Draw, widths: Sequence[int], label: str, class_: str = "") -> Markup:
+def figure(draw: Draw, widths: Sequence[int], label: str, *, named_from: int | None = None) -> Markup:
     """Return the place of a figure, with all that draws it.
 
     Args:
         draw: Draws it.
         widths: For which widths in px.
         label: What it shows, for those who cannot see it.
-        class_: Further classes.
+        named_from: Width in px below which it has no names, so that the table after it is to be open.
     """
     made = {width: {name: draw(theme, width) for name, theme in THEMES.items()} for width in widths}
     document = ",".join(
@@ -48,9 +48,10 @@ def figure(draw: Draw, widths: Sequence[int], label: str, class_: str = "") -> M
     return tag(
         "div",
         tag("script", Markup(packed(f"{{{document}}}".encode())), type="text/plain"),
-        class_=f"figure {class_}".strip(),
+        class_="figure",
         role="img",
         aria_label=label,
+        data_named_from=None if named_from is None else str(named_from),
         style=f"min-height:{height}px",
     )
 

@@ -117,7 +117,12 @@ def _roofline_card(ladder: Ladder, family: Family, key: str) -> Markup:
 def _at_level(ladder: Ladder, level: Level, family: Family) -> list[Markup]:
     label = headlines.roofline_headline(ladder, level, family)
     return [
-        figure(lambda theme, width: roofline.roofline(ladder, theme, width, level, family), _ROOFLINE_WIDTHS, label),
+        figure(
+            lambda theme, width: roofline.roofline(ladder, theme, width, level, family),
+            _ROOFLINE_WIDTHS,
+            label,
+            named_from=roofline.RAIL_FROM_PX,
+        ),
         folded("Values as a table", value_table(ladder_words.roofline_table(ladder, level, family))),
         tag("p", ladder_words.roofline_foot(ladder, level, family), class_="card-foot muted"),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_lab.model import Inspection, LaunchSummary
+from ncu_lab.model import Inspection, LaunchSummary, RuleFinding
 from ncu_lab.render import launch_headlines as headlines
 from ncu_lab.render import numbers
 from ncu_lab.render.explanation import launch_sentences
@@ -11,13 +11,16 @@ from ncu_lab.render.figures.launch_units import unit_bars
 from ncu_lab.render.figures.memory_chart import memory_chart
 from ncu_lab.render.figures.occupancy_curves import occupancy_curves
 from ncu_lab.render.launch_cards import (
+    NEEDS_WIDTH,
     Card,
     Lacking,
     accesses_card,
     command_for,
     memory_card,
     occupancy_card,
+    parted,
     rules_card,
+    sentences,
     spots_card,
     stalls_card,
     units_card,
@@ -29,8 +32,10 @@ from ncu_lab.render.page.markup import Content, Markup, table, tag
 from ncu_lab.render.page.tables import drawn_table, folded, value_table
 from ncu_lab.render.source import CodeChoice, chosen_spots
 from ncu_lab.render.spot_tables import left_words, longest_share, spot_cells, spot_columns
-from ncu_lab.render.visible import visible
 from ncu_lab.render.wording import extent
+
+_JUDGED = ACCESS_HEADER.index("÷ ideal") - 1
+"""Place of the cell that is over its limit, among those after the name."""
 
 
 def launch_part(found: Inspection, key: str, *, unfolded: bool) -> Markup:
@@ -80,13 +85,11 @@ def _strip(found: Inspection) -> Markup:
     return tag("div", cells, class_="strip")
 
 
-def _figure_card(
-    found: Inspection, told: Card, draw: Draw, text_columns: int = 1, class_: str = "", *, wide: bool = False
-) -> Markup:
+def _figure_card(found: Inspection, told: Card, draw: Draw, text_columns: int = 1) -> Markup:
     """Return the card of a figure, or what to collect for it."""
     if told.lacking:
         return card(told.title, _lacks(found, told.lacking))
-    drawn = figure(draw, (COLUMN_PX,) if wide else COLUMN_WIDTHS, told.title, class_)
+    drawn = figure(draw, COLUMN_WIDTHS, told.title)
     values = folded("Values as a table", value_table(told.table, text_columns))
     return card(told.title, drawn, values, note=told.note, foot=told.foot or None)
 
@@ -109,8 +112,20 @@ def _units(found: Inspection) -> Markup:
 
 def _memory(found: Inspection) -> Markup:
     told = memory_card(found)
-    return _figure_card(
-        found, told, lambda theme, width: memory_chart(found.traffic, theme, width), class_="wide-only", wide=True
+    if told.lacking:
+        return card(told.title, _lacks(found, told.lacking))
+    values = value_table(told.table)
+    drawn = figure(lambda theme, width: memory_chart(found.traffic, theme, width), (COLUMN_PX,), told.title)
+    return card(
+        told.title,
+        tag(
+            "div",
+            tag("p", told.note, class_="muted note"),
+            drawn,
+            folded("Values as a table", values),
+            class_="wide-only",
+        ),
+        tag("div", tag("p", NEEDS_WIDTH, class_="muted note"), values, class_="narrow-only"),
     )
 
 
@@ -148,7 +163,7 @@ def _accesses(found: Inspection) -> Markup:
     for row in access_rows(found):
         cells: list[Content] = [cell.text for cell in row.cells]
         if row.over:
-            cells[1 + 1] = tag("span", f"✗ {cells[1 + 1]}", class_="chip worse")
+            cells[_JUDGED] = tag("span", f"✗ {row.cells[_JUDGED].text}", class_="chip worse")
         where = tag("div", f"mostly at {row.place}", class_="muted place") if row.place else None
         rows.append([[row.name, where], *cells])
     kinds = ["text", *["number"] * (len(ACCESS_HEADER) - 1)]
@@ -163,14 +178,21 @@ def _accesses(found: Inspection) -> Markup:
 
 def _rules(found: Inspection) -> Markup:
     told = rules_card(found)
-    rows = [
-        [
-            tag("b", numbers.percent(one.speedup_pct)) if one.speedup_pct is not None else numbers.MISSING,
-            one.scope or "",
-            one.rule,
-            visible(one.message.strip()),
-        ]
-        for one in found.rules
-    ]
-    body = table(["Estimate", "Of", "Rule", "What it says"], rows, ["number", "text", "text", "text wrap"])
-    return card(told.title, body if rows else None, foot=told.foot)
+    estimated = [_rule(one) for one in found.rules if one.speedup_pct is not None]
+    others = [_rule(one) for one in found.rules if one.speedup_pct is None]
+    count = "1 rule" if len(others) == 1 else f"{len(others)} rules"
+    return card(
+        told.title, estimated, folded(f"{count} without an estimate", others) if others else None, foot=told.foot
+    )
+
+
+def _rule(one: RuleFinding) -> Markup:
+    estimate = [tag("b", numbers.percent(one.speedup_pct)), tag("span", one.scope or "", class_="muted")]
+    first, *rest = sentences(one.message)
+    message = folded(first, tag("p", rest[0])) if rest else tag("p", first)
+    return tag(
+        "div",
+        tag("div", estimate if one.speedup_pct is not None else None, class_="estimate"),
+        tag("div", tag("b", parted(one.rule)), message),
+        class_="rule",
+    )

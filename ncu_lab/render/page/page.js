@@ -72,6 +72,7 @@
       one.listens = true;
       one.plot.on("plotly_click", openStage.bind(box));
     }
+    if (key < Number(box.dataset.namedFrom || 0) && box.nextElementSibling) { box.nextElementSibling.open = true; }
     box.dataset.drawn = key;
   }
 
