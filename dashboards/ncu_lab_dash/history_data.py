@@ -66,7 +66,7 @@ class HistoryData:
             NcuLabError: When the store cannot be listed.
         """
         with self._fresh():
-            return self._kept.get("stages", lambda: _stages(self._metas()))
+            return self._kept.get("stages", lambda: _stages(indexing.list_runs(self.store)[0]))
 
     def others(self) -> list[str]:
         """Return the keys of the kernels of other programs, by name.
@@ -83,9 +83,9 @@ class HistoryData:
             return self._kept.get("others", find)
 
     def usual_stage(self) -> str | None:
-        """Return the stage of most runs that can be shown, of several the first; None where no run is of a stage."""
+        """Return the stage of most runs, also failed ones, of several the first; None where none has one to show."""
         with self._fresh():
-            count = Counter(stage for meta in self._metas() for stage in meta.stages)
+            count = Counter(stage for meta in indexing.list_runs(self.store)[0] for stage in meta.stages)
             return max(self.stages(), key=lambda stage: count[stage], default=None)
 
     def lines(self, key: str, stage: str) -> History:
@@ -127,9 +127,6 @@ class HistoryData:
 
     def _follow(self, key: str, wanted: RunFilter) -> History:
         return workflow.history(workflow.HistoryRequest(key, wanted), self.store, self.folder)
-
-    def _metas(self) -> list[RunMeta]:
-        return [meta for meta in indexing.list_runs(self.store)[0] if meta.status in USABLE]
 
     def _fresh(self) -> RLock:
         """Forget what is of another state of the store or the repository; return the lock to be held meanwhile."""
@@ -179,6 +176,6 @@ def _key_of(one: KernelHistory) -> str:
 
 
 def _stages(metas: Sequence[RunMeta]) -> list[str]:
-    there = dict.fromkeys(stage for meta in metas for stage in meta.stages)
+    there = dict.fromkeys(stage for meta in metas if meta.status in USABLE for stage in meta.stages)
     known = [stage for stage in load_stages() if stage in there]
     return [*known, *(stage for stage in there if stage not in known)]

@@ -134,19 +134,22 @@ def cut(history: KernelHistory, told: str | None) -> KernelHistory:
 
 
 def dragged(history: KernelHistory, told: Any) -> str | None:
-    """Return the range that was dragged out in the figure of a history; None when nothing was.
+    """Return the range that was dragged out in the figure of a history; None when nothing was, or all of it.
+
+    Between two rows lies the nearer one.
 
     Args:
         history: The rows that the figure shows, each as wide as 1 on the axis and centred on its number.
-        told: What Plotly tells of a change of the layout.
+        told: The ends of what was dragged out, as a browser tells them.
     """
-    ends = [told.get(f"xaxis.range[{end}]") for end in (0, 1)] if isinstance(told, dict) else []
-    numbers = [float(end) for end in ends if isinstance(end, int | float) and math.isfinite(end)]
-    if len(numbers) != 2 or not history.rows:
+    ends = [float(end) for end in (told if isinstance(told, list) else ()) if isinstance(end, int | float)]
+    if len(ends) != 2 or not all(map(math.isfinite, ends)) or not history.rows:
         return None
-    low, high = sorted(numbers)
-    first, last = max(0, math.ceil(low)), min(len(history.rows) - 1, math.floor(high))
-    if first > last or (first == 0 and last == len(history.rows) - 1):
+    low, high = sorted(min(max(end, 0.0), len(history.rows) - 1.0) for end in ends)
+    first, last = math.ceil(low), math.floor(high)
+    if first > last:
+        first = last = round((low + high) / 2.0)
+    if first == 0 and last == len(history.rows) - 1:
         return None
     return f"{row_key(history.rows[first])}{_BETWEEN}{row_key(history.rows[last])}"
 

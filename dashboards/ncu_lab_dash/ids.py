@@ -56,8 +56,13 @@ STEPS_LEGEND = "steps-legend"
 FALL = "fall"
 """The waterfall between two stages."""
 
+FALL_ENDS = "fall-ends"
 FALL_A = "fall-a"
+"""Store: the stage that the waterfall begins with."""
+
 FALL_B = "fall-b"
+"""Store: the stage that it leads to."""
+
 LATER = "later"
 """Store: set once the matrix is drawn; what waits for it leaves server and browser to the first figure."""
 
@@ -191,6 +196,9 @@ HISTORY_DEVICE = "history-device"
 HISTORY_BELOW = "history-below"
 HISTORY_RANGE = "history-range"
 """Store: the rows shown."""
+
+HISTORY_DRAG = "history-drag"
+"""Store: the ends of what was dragged out in the figure last."""
 
 HISTORY_RANGES = "history-ranges"
 HISTORY_BANNER = "history-banner"

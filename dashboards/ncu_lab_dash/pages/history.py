@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import plotly.graph_objects as go
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from ncu_lab.errors import NcuLabError
@@ -68,6 +68,7 @@ def layout(search: str = "") -> html.Div:
             dcc.Location(id=ids.HISTORY_URL, refresh="callback-nav"),
             dcc.Location(id=ids.HISTORY_LEAVE, refresh="callback-nav"),
             dcc.Store(id=ids.HISTORY_SHOWN),
+            dcc.Store(id=ids.HISTORY_DRAG),
             dcc.Store(id=ids.HISTORY_RANGE, data=view.range),
             html.Div(id=ids.HISTORY_CONTEXT, className="context"),
             html.Main(
@@ -150,7 +151,7 @@ def register(app: Dash, served: Served) -> None:
 
 def move(view: HistoryView, triggers: Set[str], shown: Any, drag: Any, data: HistoryData) -> HistoryView:
     """Return the view after controls changed: another stage keeps problem and GPU where it has them."""
-    if ids.HISTORY in triggers:
+    if ids.HISTORY_DRAG in triggers:
         found = _found(data, shown)
         told = dragged(cut(found[1], read_view(shown).range), drag) if found else None
         return replace(view, range=told or view.range)
@@ -170,7 +171,7 @@ def _register_view(app: Dash, data: HistoryData) -> None:
         Input(ids.HISTORY_URL, "search"),
         Input(ids.VERSION, "data"),
         Input(ids.THEME, "data"),
-        Input(ids.HISTORY, "relayoutData"),
+        Input(ids.HISTORY_DRAG, "data"),
         State(ids.HISTORY_SHOWN, "data"),
         *(Input(*control) for control in CONTROLS.values()),
     )
@@ -191,6 +192,11 @@ def _register_view(app: Dash, data: HistoryData) -> None:
             no_update if now == shown else now,
             *_options(data, view),
         )
+
+    # A figure tells of every layout, and a newer call of the server would outrun the one that is being answered.
+    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
+        ClientsideFunction("history", "drag"), Output(ids.HISTORY_DRAG, "data"), Input(ids.HISTORY, "relayoutData")
+    )
 
 
 def _held(view: HistoryView, name: str) -> Any:
