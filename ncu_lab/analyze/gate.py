@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
+from ncu_lab.model import Notice
 from ncu_lab.model.comparison import ALPHA, LEAST_SAMPLES, MARGIN
 from ncu_lab.model.gating import Change, Judged, Outcome
-from ncu_lab.model.policy import Direction, Held, Policy
+from ncu_lab.model.policy import Direction, Held, Policy, Rule
 
 
 def gate(changes: Iterable[Change], policy: Policy) -> tuple[Judged, ...]:
@@ -26,6 +28,37 @@ def gate(changes: Iterable[Change], policy: Policy) -> tuple[Judged, ...]:
             fails = outcome == "violation" or consequence == "fail"
             judged.append(Judged(change, outcome, held.limit, why, fails, held.better))
     return tuple(judged)
+
+
+def unmatched(changes: Sequence[Change], policy: Policy, keys: Iterable[str]) -> tuple[Judged, ...]:
+    """Return a missing quantity for each rule of a policy's file that speaks of nothing that was compared.
+
+    A rule for a kernel that was renamed, or a counter that was not collected, guards nothing: that must not pass in
+    silence.
+
+    Args:
+        changes: Everything that was compared.
+        policy: Whose rules are looked at.
+        keys: What such a comparison can have; a rule of none of these is for another one, with or without a GPU.
+    """
+    known = tuple(keys)
+    fails = policy.unmatched == "fail"
+    return tuple(
+        Judged(_nothing(rule), "missing", None, f"rule {number} of {policy.file} matches nothing here", fails)
+        for number, rule in enumerate(policy.rules, start=1)
+        if any(fnmatchcase(key, rule.metric) for key in known)
+        and not any(rule.fits(one.stage, one.function, one.key) for one in changes)
+    )
+
+
+def unmatched_notices(lost: Iterable[Judged]) -> tuple[Notice, ...]:
+    """Say of rules that match nothing what they speak of, unless they fail the gate."""
+    return tuple(Notice("rule_unmatched", f"{one.why}: {one.change.key}") for one in lost if not one.fails)
+
+
+def _nothing(rule: Rule) -> Change:
+    """Return the quantity that a rule speaks of and nobody compared."""
+    return Change("policy", None, "", rule.words, "", "exact", None, None)
 
 
 def _outcome(change: Change, held: Held) -> tuple[Outcome, str]:

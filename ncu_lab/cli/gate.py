@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ncu_lab.cli.messages import complain
+from ncu_lab.cli.messages import complain, warn
 from ncu_lab.cli.options import ExampleOption, StageOption, StoreOption, store_to_read, store_words
 from ncu_lab.errors import Exit, UsageError
 
@@ -191,7 +191,7 @@ def _save(b: str | None, store: Path, where: str, file: Path) -> None:
 
 def _tell(result: GateResult, format: GateFormat, explain: str) -> int:
     """Print what the gate says and return the exit code."""
-    from ncu_lab.render.gate import FLAT_COLUMNS, gate_document, print_gate, row
+    from ncu_lab.render.gate import FLAT_COLUMNS, caveats, gate_document, print_gate, row
     from ncu_lab.render.gate_markdown import gate_markdown
     from ncu_lab.render.gate_reports import gate_annotations, gate_junit
     from ncu_lab.render.terminal import Terminal, emit, emit_document
@@ -199,6 +199,8 @@ def _tell(result: GateResult, format: GateFormat, explain: str) -> int:
     if format is GateFormat.JSON:
         emit_document(gate_document(result), sys.stdout)
     elif format is GateFormat.CSV:
+        for words in caveats(result):
+            warn(words)
         emit([row(one) for one in result.judged], FLAT_COLUMNS, format.value, sys.stdout)
     elif format is GateFormat.MARKDOWN:
         sys.stdout.write(Terminal(sys.stdout).spell(gate_markdown(result)))

@@ -71,6 +71,12 @@ class Rule:
             and fnmatchcase(function, self.kernel)
         )
 
+    @property
+    def words(self) -> str:
+        """``duration_ns of kernel saxpy*``: what it speaks of."""
+        named = [(one, name) for one, name in (("stage", self.stage), ("kernel", self.kernel)) if name != "*"]
+        return self.metric + (f" of {' and '.join(f'{one} {name}' for one, name in named)}" if named else "")
+
     def over(self, earlier: Rule) -> Rule:
         """Return the earlier rule with all that this one says."""
         said = {item.name: value for item in fields(Rule) if (value := getattr(self, item.name)) is not None}
@@ -97,6 +103,7 @@ class Policy:
         defaults: Whether :data:`DEFAULT_RULES` come before them.
         inconclusive: What follows when samples cannot tell, unless a rule says otherwise.
         missing: What follows when one side lacks a quantity, unless a rule says otherwise.
+        unmatched: What follows when a rule of the file speaks of nothing that was compared.
         file: Where it is from, for people; empty where there is no file.
     """
 
@@ -104,6 +111,7 @@ class Policy:
     defaults: bool = True
     inconclusive: Consequence = "report"
     missing: Consequence = "report"
+    unmatched: Consequence = "report"
     file: str = ""
 
     def held(self, stage: str | None, function: str, key: str) -> Held | None:

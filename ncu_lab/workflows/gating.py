@@ -10,14 +10,16 @@ from functools import partial
 from pathlib import Path
 
 from ncu_lab.analyze.comparison_changes import comparison_changes, one_sided
-from ncu_lab.analyze.gate import gate
+from ncu_lab.analyze.gate import gate, unmatched, unmatched_notices
 from ncu_lab.collect.revisions import repository_of
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.gpu.registry import REGISTRY, load_stages
+from ncu_lab.metrics import METRICS
 from ncu_lab.model import Notice, RunMeta, Stage, Status
 from ncu_lab.model.comparison import ComparedSide, Comparison
+from ncu_lab.model.expectations import BUILD, BUILD_UNITS
 from ncu_lab.model.gating import Change, GateResult, Judged, Place
-from ncu_lab.model.policy import Policy
+from ncu_lab.model.policy import INSTRUCTIONS, Policy
 from ncu_lab.render.cause_words import change_sentence
 from ncu_lab.resources import kernels_folder
 from ncu_lab.store import Store
@@ -83,10 +85,12 @@ def gate_runs(
             f"{b.text} and {a.text} have no kernel in common: there is nothing to gate",
             f"ncu-lab diff {a.text} {b.text}{where} shows what each has.",
         )
+    keys = (*METRICS, *(BUILD + name for name in BUILD_UNITS), INSTRUCTIONS)
+    lost = () if stages else unmatched(measured, policy, keys)
     return GateResult(
         a=a.words or _words(comparison.a, comparison.b),
         b=b.words or _words(comparison.b, comparison.a),
-        judged=(*failed, *gate(changes, policy)),
+        judged=(*failed, *gate(changes, policy), *(one for one in lost if one.fails)),
         added=added,
         removed=tuple(name for name in removed if name not in {one.change.kernel for one in failed}),
         policy=policy.file,
@@ -97,6 +101,7 @@ def gate_runs(
             *_same_runs(comparison),
             *_unmeasured(comparison, table.measured),
             *_left_out(measured, references),
+            *unmatched_notices(lost),
         ),
     )
 

@@ -18,7 +18,7 @@ from ncu_lab.model.expectations import SASS
 from ncu_lab.model.policy import GATED_BUILD_UNITS, Consequence, Direction, Limit, Policy, Rule
 from ncu_lab.store.location import PROJECT_FILE
 
-_KEYS = ("rule", "defaults", "inconclusive", "missing")
+_KEYS = ("rule", "defaults", "inconclusive", "missing", "unmatched")
 _RULE_KEYS = ("metric", "stage", "kernel", "limit", "class", "direction", "inconclusive", "missing")
 _CONSEQUENCES = ("report", "fail")
 _DIRECTIONS = ("lower", "higher", "either")
@@ -89,6 +89,7 @@ class _Reader:
             defaults=defaults,
             inconclusive=self._consequence(table, "inconclusive", 0) or "report",
             missing=self._consequence(table, "missing", 0) or "report",
+            unmatched=self._consequence(table, "unmatched", 0) or "report",
             file=self.file.name,
         )
 

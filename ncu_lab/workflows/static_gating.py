@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_lab.analyze.build_changes import Compiled, build_changes
-from ncu_lab.analyze.gate import gate
+from ncu_lab.analyze.gate import gate, unmatched, unmatched_notices
 from ncu_lab.collect.revisions import Commit, Repository, repository_of
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.gpu.compile import capability, default_arch
 from ncu_lab.gpu.registry import REGISTRY, find_stage, load_stages
 from ncu_lab.model import ProgressEvent, Reporter, Stage, StageBuild, silent
 from ncu_lab.model.gating import Change, GateResult, Judged, Place
-from ncu_lab.model.policy import Policy
+from ncu_lab.model.policy import GATED_BUILD_UNITS, Policy
 from ncu_lab.resources import data_dir
 from ncu_lab.workflows.building import build_variants, describe_build, stopping
 
@@ -84,15 +84,19 @@ def gate_static(
         made_a = _build(a, wanted, targets, commit.hash[:7], report)
         made_b = _build(b, wanted, targets, "", report)
     judged: list[Judged] = []
+    compared: list[Change] = []
     for key in made_b:
-        judged += _judged(key, made_a.get(key), made_b[key], a, b, policy, len(targets) > 1)
+        judged += _judged(key, made_a.get(key), made_b[key], a, b, policy, len(targets) > 1, compared)
+    # An opcode that no code has is none the less guarded: only rules of other figures can be in vain.
+    lost = () if stages else unmatched(compared, policy, GATED_BUILD_UNITS)
     return GateResult(
         a=commit.words,
         b="working tree",
-        judged=tuple(judged),
+        judged=(*judged, *(one for one in lost if one.fails)),
         added=tuple(dict.fromkeys(id for id, _ in made_b if id not in a.stages)),
         removed=tuple(dict.fromkeys(id for id, _ in made_a if id not in b.stages)),
         policy=policy.file,
+        notices=unmatched_notices(lost),
     )
 
 
@@ -176,8 +180,12 @@ def _judged(
     b: _Sources,
     policy: Policy,
     several: bool,
+    compared: list[Change],
 ) -> list[Judged]:
-    """Judge one stage for one architecture; one that only the working tree has is judged by its compiling alone."""
+    """Judge one stage for one architecture; one that only the working tree has is judged by its compiling alone.
+
+    What was compared of it is added to ``compared``, gated or not.
+    """
     id, arch = key
     stage = b.stages[id]
     name = f"{id} {arch}" if several else id
@@ -199,7 +207,9 @@ def _judged(
             judged.append(Judged(change, "missing", None, "is new", fails=policy.missing == "fail"))
             continue
         old = Compiled(a.stages[id], earlier[build.variant])
-        judged += gate(build_changes(kernel, old, Compiled(stage, build), whole.place), policy)
+        changes = build_changes(kernel, old, Compiled(stage, build), whole.place)
+        compared += changes
+        judged += gate(changes, policy)
     return judged
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ncu_lab.analyze.gate import gate
+from ncu_lab.analyze.gate import gate, unmatched, unmatched_notices
 from ncu_lab.model.gating import Change, Judged
 from ncu_lab.model.policy import Limit, Policy, Rule
 
@@ -109,3 +109,23 @@ def test_only_what_a_policy_speaks_of_is_judged() -> None:
     assert gate([replace(COUNT, key="l2_bytes")], Policy()) == ()
     assert gate([COUNT], Policy(defaults=False)) == ()
     assert gate([COUNT], Policy((Rule("instructions_issued", limit="off"),))) == ()
+
+
+def test_a_rule_that_matches_nothing_is_told_and_fails_where_the_policy_says() -> None:
+    renamed = Rule("duration_ns", kernel="sgemm_3d", limit=Limit(0.03))
+    rules = (Rule("duration_ns", stage="2d", limit="off"), renamed, Rule("sass:LDL"), Rule("shared_bytes"))
+    policy = Policy(rules, file="ncu-lab.toml")
+    keys = ("duration_ns", "instructions_issued", "shared_bytes")
+    found = unmatched([TIME, COUNT], policy, keys)
+    assert [(one.change.key, one.outcome, one.fails) for one in found] == [
+        ("duration_ns of kernel sgemm_3d", "missing", False),
+        ("shared_bytes", "missing", False),
+    ]
+    assert [one.message for one in unmatched_notices(found)] == [
+        "rule 2 of ncu-lab.toml matches nothing here: duration_ns of kernel sgemm_3d",
+        "rule 4 of ncu-lab.toml matches nothing here: shared_bytes",
+    ]
+    strict = unmatched([TIME, COUNT], replace(policy, unmatched="fail"), keys)
+    assert [one.fails for one in strict] == [True, True]
+    assert unmatched_notices(strict) == ()
+    assert unmatched([TIME, COUNT], Policy(), keys) == ()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +14,11 @@ import pytest
 from ncu_lab.model.gating import GateResult, Place
 from ncu_lab.model.noise import NoiseTable, Repeatability
 from ncu_lab.model.policy import Limit, Policy, Rule
+from ncu_lab.render.gate import gate_document, print_gate
+from ncu_lab.render.gate_markdown import gate_markdown
+from ncu_lab.render.gate_reports import gate_annotations, gate_junit
 from ncu_lab.render.numbers import plain_spaces
+from ncu_lab.render.terminal import Terminal
 from ncu_lab.store import Store
 from ncu_lab.workflows.gating import Reference, gate_runs
 from ncu_lab.workflows.measuring_noise import noise_record
@@ -29,6 +35,25 @@ COMMITS = {
 def gated(before: str, after: str, policy: Policy = Policy()) -> GateResult:
     a, b = (Reference(f"rev:{COMMITS[name]}") for name in (before, after))
     return gate_runs(a, b, HISTORY / "commits", policy)
+
+
+def test_a_rule_that_guards_nothing_is_told_in_every_format() -> None:
+    policy = Policy((Rule("duration_ns", kernel="gramm*", limit=Limit(0.03)),), file="ncu-lab.toml")
+    result = gated("fixed", "renamed", policy)
+    words = "rule 1 of ncu-lab.toml matches nothing here: duration_ns of kernel gramm*"
+    assert result.passed
+    stream = io.StringIO()
+    print_gate(result, Terminal(stream, 200))
+    for text in (
+        stream.getvalue(),
+        gate_markdown(result).replace("\\", ""),
+        gate_junit(result),
+        gate_annotations(result),
+    ):
+        assert words in text
+    assert words in [one["message"] for one in gate_document(result)["warnings"]]
+    strict = gated("fixed", "renamed", replace(policy, unmatched="fail"))
+    assert failing(strict) == {("policy", "duration_ns of kernel gramm*")}
 
 
 def failing(result: GateResult) -> set[tuple[str, str]]:

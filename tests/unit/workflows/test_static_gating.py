@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import history_repo
@@ -56,6 +57,16 @@ def test_a_comment_changes_nothing(repository: Path) -> None:
     assert result.passed
     assert not told(result, "violation")
     assert {one.change.kernel for one in result.judged} == {"gram", "product"}
+
+
+def test_a_rule_of_no_stage_is_told(repository: Path) -> None:
+    rules = (Rule("build:registers", stage="gramm"), Rule("sass:LDL"), Rule("duration_ns", stage="gramm"))
+    policy = Policy(rules, file="ncu-lab.toml")
+    told = gate_static(repository, policy, against="main~1", arches=["sm_90"])
+    words = "rule 1 of ncu-lab.toml matches nothing here: build:registers of stage gramm"
+    assert (told.passed, [one.message for one in told.notices]) == (True, [words])
+    strict = gate_static(repository, replace(policy, unmatched="fail"), against="main~1", arches=["sm_90"])
+    assert [one.change.key for one in strict.failing] == ["build:registers of stage gramm"]
 
 
 def test_padding_takes_shared_memory_and_a_policy_may_allow_it(
