@@ -18,6 +18,7 @@ from ncu_lab.render.launch_headlines import is_at_limit
 from ncu_lab.render.visible import visible
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab_dash import ids, kernel_cards
+from ncu_lab_dash.drawn import card_outputs, card_values
 from ncu_lab_dash.kernel_figures import (
     Drawn,
     draw_chart,
@@ -29,7 +30,7 @@ from ncu_lab_dash.kernel_figures import (
 from ncu_lab_dash.kernel_layout import empty_state, layout
 from ncu_lab_dash.kernel_spots import spot_tables
 from ncu_lab_dash.kernel_view import KernelView, read_search, read_view
-from ncu_lab_dash.parts import TABLE, table_json, unbroken
+from ncu_lab_dash.parts import unbroken
 from ncu_lab_dash.run_data import RunData, default_launch
 from ncu_lab_dash.screen import Screen, read_screen, theme_of
 from ncu_lab_dash.served import Served
@@ -226,14 +227,7 @@ def _register_page(app: Dash, served: Served) -> None:
 
 def _register_figure(app: Dash, runs: RunData, name: str, draw: Draw, fields: tuple[str, ...]) -> None:
     @app.callback(
-        Output(name, "figure"),
-        Output(f"{name}-figure", "className"),
-        Output(ids.state_of(name), "children"),
-        Output(ids.title_of(name), "children"),
-        Output(ids.note_of(name), "children"),
-        Output(ids.foot_of(name), "children"),
-        Output(ids.table_of(name), TABLE),
-        Output(ids.details_of(name), "open"),
+        *card_outputs(name),
         Input(ids.KERNEL_SHOWN, "data"),
         Input(ids.SCREEN, "data"),
         Input(ids.THEME, "data"),
@@ -243,17 +237,8 @@ def _register_figure(app: Dash, runs: RunData, name: str, draw: Draw, fields: tu
         found, screen = runs.find(*_shown(told)), read_screen(screen_told)
         if found is None or screen is None:
             raise PreventUpdate
-        drawn = draw(found, read_view({**dict(zip(fields, values, strict=True)), "theme": theme}), screen)
-        return (
-            drawn.figure if drawn.figure is not None else no_update,
-            "" if drawn.figure is not None else "no-figure",
-            drawn.missing,
-            unbroken(drawn.card.title),
-            unbroken(drawn.card.note),
-            unbroken(drawn.card.foot),
-            table_json(*drawn.card.table) if drawn.card.table[0] else "",
-            True if drawn.folded else no_update,
-        )
+        view = read_view({**dict(zip(fields, values, strict=True)), "theme": theme})
+        return card_values(draw(found, view, screen))
 
 
 def _register_spots(app: Dash, runs: RunData) -> None:
