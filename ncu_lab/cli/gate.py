@@ -169,11 +169,12 @@ def _runs(
     force: bool,
 ) -> tuple[GateResult, str]:
     """Return what the gate says, and the command that explains it."""
-    from ncu_lab.workflows.gating import Reference, baseline_side, gate_runs, gated_side, merge_base
+    from ncu_lab.workflows.baselines import baseline_side
+    from ncu_lab.workflows.gating import Reference, gate_runs, gated_side, merge_base
 
     after = Reference(b) if b else gated_side(Path.cwd(), store)
     if baseline is not None:
-        with baseline_side(baseline) as unpacked:
+        with baseline_side(baseline, store, where) as unpacked:
             return gate_runs(unpacked, after, store, policy, where, stages=stages, force=force, here=Path.cwd()), ""
     before = Reference(against) if against else merge_base(Path.cwd())
     result = gate_runs(before, after, store, policy, where, stages=stages, force=force, here=Path.cwd())
@@ -183,10 +184,12 @@ def _runs(
 
 
 def _save(b: str | None, store: Path, where: str, file: Path) -> None:
-    from ncu_lab.workflows.gating import Reference, gated_side, save_baseline
+    from ncu_lab.workflows.baselines import save_baseline
+    from ncu_lab.workflows.gating import Reference, gated_side
 
-    meta = save_baseline(Reference(b) if b else gated_side(Path.cwd(), store), store, file, where)
-    complain(f"stored   {meta.id} as {file}")
+    metas = save_baseline(Reference(b) if b else gated_side(Path.cwd(), store), store, file, where)
+    for meta in metas:
+        complain(f"stored   {meta.id} in {file}")
 
 
 def _tell(result: GateResult, format: GateFormat, explain: str) -> int:

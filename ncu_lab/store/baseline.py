@@ -1,10 +1,11 @@
-"""A stored baseline: one run in one file, to be kept where no store is."""
+"""A stored baseline: runs in one file, to be kept where no store is."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ncu_lab.errors import EnvironmentLacksError, InputError
@@ -16,8 +17,8 @@ _MOST_BYTES = 1 << 31
 """What a baseline may unpack to; one run has some megabytes."""
 
 
-def write_baseline(file: Path, run: Run) -> None:
-    """Write a run, without its raw report, as a zip of its folder; under a temporary name first.
+def write_baseline(file: Path, runs: Sequence[Run]) -> None:
+    """Write runs, without their raw reports, as a zip of their folders; under a temporary name first.
 
     Raises:
         EnvironmentLacksError: When the file cannot be written.
@@ -25,10 +26,10 @@ def write_baseline(file: Path, run: Run) -> None:
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         with tempfile.TemporaryDirectory(prefix="ncu-lab-") as work:
-            folder = Store(Path(work)).write(run)
+            folders = [Store(Path(work)).write(run) for run in runs]
             with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-                for part in sorted(folder.iterdir()):
-                    archive.write(part, f"{folder.name}/{part.name}")
+                for part in sorted(part for folder in folders for part in folder.iterdir()):
+                    archive.write(part, f"{part.parent.name}/{part.name}")
         temporary.replace(file)
     except OSError as error:
         raise EnvironmentLacksError(f"{file} cannot be written: {error.strerror or error}") from error
@@ -37,7 +38,7 @@ def write_baseline(file: Path, run: Run) -> None:
 
 
 def unpack_baseline(file: Path, into: Path) -> Path:
-    """Unpack a baseline and return the folder of its run.
+    """Unpack a baseline and return the folder of its runs: a store.
 
     Raises:
         InputError: When there is no such file, or it is no baseline.
@@ -47,7 +48,7 @@ def unpack_baseline(file: Path, into: Path) -> Path:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             folders = {name.partition("/")[0] for name in names}
-            if len(folders) != 1 or folders <= {"", ".", ".."} or f"{min(folders)}/{META}" not in names:
+            if not folders or folders & {"", ".", ".."} or not {f"{folder}/{META}" for folder in folders} <= {*names}:
                 raise InputError(f"{file} is no baseline: it holds no run", make)
             if sum(one.file_size for one in archive.infolist()) > _MOST_BYTES:
                 raise InputError(f"{file} is no baseline: it unpacks to more than {_MOST_BYTES >> 30} GiB", make)
@@ -56,4 +57,4 @@ def unpack_baseline(file: Path, into: Path) -> Path:
         raise InputError(f"there is no baseline {file}", make) from None
     except (OSError, zipfile.BadZipFile) as error:
         raise InputError(f"{file} is no baseline: {error}", make) from error
-    return into / min(folders)
+    return into

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,22 +10,20 @@ from pathlib import Path
 from ncu_lab.analyze.comparison_changes import comparison_changes, one_sided
 from ncu_lab.analyze.gate import gate, unmatched, unmatched_notices
 from ncu_lab.collect.revisions import repository_of
-from ncu_lab.errors import InputError, UsageError
+from ncu_lab.errors import InputError
 from ncu_lab.gpu.registry import REGISTRY, load_stages
 from ncu_lab.metrics import METRICS
-from ncu_lab.model import Notice, RunMeta, Stage, Status
+from ncu_lab.model import Notice, Stage, Status
 from ncu_lab.model.comparison import ComparedSide, Comparison
 from ncu_lab.model.expectations import BUILD, BUILD_UNITS
 from ncu_lab.model.gating import Change, GateResult, Judged, Place
 from ncu_lab.model.policy import INSTRUCTIONS, Policy
 from ncu_lab.render.cause_words import change_sentence
 from ncu_lab.resources import kernels_folder
-from ncu_lab.store import Store
-from ncu_lab.store.baseline import unpack_baseline, write_baseline
 from ncu_lab.workflows.comparing import compare
 from ncu_lab.workflows.indexing import list_runs
 from ncu_lab.workflows.measuring_noise import read_noise_table
-from ncu_lab.workflows.reading import find_run, revision_runs
+from ncu_lab.workflows.sides import Shelf
 from ncu_lab.workflows.static_gating import KERNELS, kernel_place, place_of_error
 from ncu_lab.workflows.succession import placed_in_git
 
@@ -38,10 +34,11 @@ _FAILED: Mapping[Status, str] = {"build_failed": "build", "check_failed": "check
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One side of a gate: what ``compare`` finds it by, and what people call it."""
+    """One side of a gate: what ``compare`` finds it by, what people call it, and where it is, if not in the store."""
 
     text: str
     words: str = ""
+    shelf: Shelf | None = None
 
 
 def gate_runs(
@@ -72,7 +69,9 @@ def gate_runs(
         UsageError: When a stage asked for is on neither side.
     """
     table, unread = read_noise_table(store)
-    comparison = compare(a.text, b.text, store, where, stages=stages, force=force, noise=table)
+    comparison = compare(
+        a.text, b.text, store, where, stages=stages, force=force, noise=table, shelf=a.shelf or b.shelf
+    )
     comparison = placed_in_git(comparison, here) if here else comparison
     added, removed = one_sided(comparison)
     failed = _failed_builds(comparison, store, removed, here)
@@ -143,45 +142,6 @@ def merge_base(here: Path) -> Reference:
         )
     commit = repository.merge_base()
     return Reference(f"rev:{commit.hash}", commit.words)
-
-
-@contextmanager
-def baseline_side(file: Path) -> Iterator[Reference]:
-    """Unpack a baseline for as long as the block lasts.
-
-    Raises:
-        InputError: When it is none.
-    """
-    with tempfile.TemporaryDirectory(prefix="ncu-lab-") as work:
-        folder = unpack_baseline(file, Path(work))
-        yield Reference(f"file:{folder}", f"baseline {file.name}")
-
-
-def save_baseline(b: Reference, store: Path, file: Path, where: str = "") -> RunMeta:
-    """Write the run that a reference means to a file.
-
-    Raises:
-        InputError: When it means none.
-        UsageError: When it means several, one for some stages and one for others.
-    """
-    metas = _newest_per_stage(revision_runs(b.text, store, where))
-    if len(metas) > 1:
-        ids = ", ".join(meta.id for meta in metas)
-        raise UsageError(f"{b.words or b.text} has {len(metas)} runs, a baseline is one: {ids}", "Name one of them.")
-    run = Store(store).read_whole(metas[0].id) if metas else find_run(b.text, store, where).run
-    write_baseline(file, run)
-    return run.meta
-
-
-def _newest_per_stage(metas: Iterable[RunMeta]) -> list[RunMeta]:
-    covered: set[object] = set()
-    found = []
-    for meta in metas:
-        own = {(stage, meta.problem, meta.device and meta.device.name) for stage in meta.stages}
-        if not own or not own <= covered:
-            found.append(meta)
-        covered |= own
-    return found
 
 
 def _words(side: ComparedSide, other: ComparedSide) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 import history_repo
 import pytest
 
-from ncu_lab.errors import InputError, UsageError
-from ncu_lab.model import GitState, Run
+from ncu_lab.errors import InputError
+from ncu_lab.model import GitState, Problem, Run
 from ncu_lab.model.gating import GateResult, Place
 from ncu_lab.model.noise import Repeatability
 from ncu_lab.model.noise_record import NoiseRecord
@@ -19,13 +19,12 @@ from ncu_lab.model.policy import Limit, Policy, Rule
 from ncu_lab.resources import data_dir
 from ncu_lab.store import Store
 from ncu_lab.store.noise_files import write_noise
+from ncu_lab.workflows.baselines import baseline_side, save_baseline
 from ncu_lab.workflows.gating import (
     Reference,
-    baseline_side,
     gate_runs,
     gated_side,
     merge_base,
-    save_baseline,
 )
 
 BEFORE, AFTER = "20261101T000000-ladder-aaaaaaa-0001", "20261102T000000-ladder-bbbbbbb-0002"
@@ -163,9 +162,9 @@ def test_another_gpu_is_missing_not_slower_and_force_says_so(tmp_path: Path) -> 
 def test_a_baseline_file_stands_for_the_run(tmp_path: Path) -> None:
     store = stored(tmp_path / "store", renewed(ladder(), BEFORE), renewed(ladder(), AFTER, slower=1.03))
     file = tmp_path / "base.zip"
-    assert save_baseline(Reference(BEFORE), store, file).id == BEFORE
+    assert [meta.id for meta in save_baseline(Reference(BEFORE), store, file)] == [BEFORE]
     Store(store).remove(BEFORE)
-    with baseline_side(file) as before:
+    with baseline_side(file, store) as before:
         result = gate_runs(before, Reference(AFTER), store, Policy())
     assert failing(result) == {("2d", "duration_ns")}
     assert result.a == "baseline base.zip"
@@ -206,13 +205,30 @@ def test_outside_of_git(tmp_path: Path) -> None:
 
 
 @pytest.mark.git
-def test_a_baseline_of_several_runs_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_holds_the_runs_of_all_stages_and_problems_of_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "repo"
-    head = history_repo.make(folder)["comment"]
+    commits = history_repo.make(folder)
     monkeypatch.chdir(folder)
-    one, two = renewed(ladder(), BEFORE, commit=head), renewed(ladder(), AFTER, commit=head)
-    one = replace(one, meta=replace(one.meta, stages=("naive",)))
-    two = replace(two, meta=replace(two.meta, stages=("2d",)))
-    store = stored(tmp_path / "store", one, two)
-    with pytest.raises(UsageError, match="has 2 runs, a baseline is one"):
-        save_baseline(Reference("rev:main"), store, tmp_path / "base.zip")
+    small = Problem(512, 512, 512)
+    ids = [f"2026110{day}T000000-ladder-aaaaaaa-000{day}" for day in range(1, 7)]
+    made = [renewed(ladder(), id, commit=commits["renamed"] if id in ids[:3] else commits["comment"]) for id in ids]
+    older = replace(made[0], meta=replace(made[0].meta, created="2026-10-01T00:00:00+00:00"))
+    others = [replace(run, meta=replace(run.meta, problem=small)) for run in (made[2], made[4])]
+    store = stored(tmp_path / "store", older, made[1], others[0])
+    file = tmp_path / "base.zip"
+    metas = save_baseline(Reference(f"rev:{commits['renamed']}"), store, file)
+    assert {(meta.id, meta.problem) for meta in metas} == {(ids[1], made[1].meta.problem), (ids[2], small)}
+    for meta in Store(store).metas()[0]:
+        Store(store).remove(meta.id)
+    slow = renewed(ladder(), ids[5], commit=commits["comment"], slower=1.03)
+    stored(store, slow, others[1])
+    with baseline_side(file, store) as before:
+        result = gate_runs(before, Reference("rev:main"), store, Policy())
+    assert failing(result) == {("2d", "duration_ns")}
+    assert len([one for one in result.judged if one.change.key == "duration_ns"]) == 2 * len(ladder().meta.stages)
+    Store(store).remove(ids[4])
+    with baseline_side(file, store) as before:
+        left = gate_runs(before, Reference("rev:main"), store, Policy())
+    assert any("only A (baseline base.zip) has runs of 512³" in one.message for one in left.notices)
