@@ -150,10 +150,12 @@ def _rank(one: LaunchEntry) -> tuple[bool, float]:
 
 
 def _ladder(run: Run, stages: Sequence[str]) -> Ladder | None:
-    """Return the ladder of a run; None where it is of no stages."""
+    """Return the ladder of a run; None where it is of no stage that the registry knows."""
     if run.meta.problem is None or not run.meta.stages:
         return None
     whole = ladder_of([run])
+    if not whole.rows and not whole.references:
+        return None
     if not stages:
         return whole
     rows = tuple(row for row in whole.rows if row.stage.id in stages)

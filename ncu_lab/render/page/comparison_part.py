@@ -13,10 +13,10 @@ from ncu_lab.render.compare_tables import (
     waits_table,
     waterfall_table,
 )
-from ncu_lab.render.diff import context_lines, tally_words, title
+from ncu_lab.render.diff import context_lines, tally_words
 from ncu_lab.render.figures.attribution import waterfall_figure
 from ncu_lab.render.figures.dumbbell import WaitScale, dumbbell_figure, has_cycles, wait_changes
-from ncu_lab.render.page.drawings import COLUMN_WIDTHS, card, figure
+from ncu_lab.render.page.drawings import ALL_WIDTHS, card, figure
 from ncu_lab.render.page.markup import Markup, tag
 from ncu_lab.render.page.tables import drawn_table, folded, value_table
 
@@ -32,7 +32,6 @@ def comparison_part(comparison: Comparison) -> Markup:
     left = len(both) - len(shown)
     return tag(
         "div",
-        tag("h2", title(comparison)),
         [tag("p", line, class_="muted") for line, _ in context_lines(comparison)],
         card(tally_words(comparison), drawn_table(pairs_table(comparison.pairs, None, ""))),
         [_pair(pair, unfolded=len(shown) == 1) for pair in shown],
@@ -70,7 +69,7 @@ def _waterfall(pair: Pair) -> Markup | None:
     heading = "Why: from A's duration to B's, under the profiler"
     return card(
         heading,
-        figure(lambda theme, width: waterfall_figure(found, "A", "B", theme, width), COLUMN_WIDTHS, heading),
+        figure(lambda theme, width: waterfall_figure(found, "A", "B", theme, width), ALL_WIDTHS, heading),
         folded("Values as a table", value_table(waterfall_table(found), 2)),
         note="Instructions and warps are those of a scheduler; stalls and warps trade, their net is bracketed.",
     )
@@ -87,6 +86,6 @@ def _waits(pair: Pair) -> Markup | None:
     heading = "What the warps wait for: ○ A, ● B"
     return card(
         heading,
-        figure(lambda theme, width: dumbbell_figure(changes, scale, theme, width), COLUMN_WIDTHS, heading),
+        figure(lambda theme, width: dumbbell_figure(changes, scale, theme, width), ALL_WIDTHS, heading),
         folded("Values as a table", value_table(waits_table(changes, scale))),
     )

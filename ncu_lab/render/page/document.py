@@ -24,7 +24,7 @@ from ncu_lab.render.wording import context_words, problem_words
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 """What a browser may load for the page: nothing but what is in it."""
 
-_MOST_OPEN = 2
+_MOST_OPEN = 3
 """Launches that are open at first, where there are no more."""
 
 

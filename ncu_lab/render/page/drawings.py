@@ -14,15 +14,16 @@ from ncu_lab.render.palette import THEMES, Theme
 Draw = Callable[[Theme, int], go.Figure]
 """Draws a figure in a theme, for a width in px."""
 
-NARROW_PX = 310
-"""Width of a figure on a phone 360 px wide."""
+NARROW_WIDTHS = (300, 334)
+"""Widths in px of a figure on a phone: 360 px wide, and 390."""
 
-COLUMN_PX = 560
-"""Width of a figure in the narrowest of two columns."""
+COLUMN_WIDTHS = (560, 640, 700)
+"""Widths of one in two columns: of a window 1280, 1440 and 1600 px wide."""
 
-COLUMN_WIDTHS = (NARROW_PX, COLUMN_PX)
-PAGE_WIDTHS = (610, 900, 1180, 1450)
-"""Widths across the page: a figure is shown in the widest that fits, stretched to what there is."""
+PAGE_WIDTHS = (610, 900, 1180, 1340, 1450)
+"""Widths across the page. A figure is shown in the widest that fits: labels stand by the px, so none is stretched."""
+
+ALL_WIDTHS = (*NARROW_WIDTHS, *COLUMN_WIDTHS)
 
 
 def packed(data: bytes) -> str:

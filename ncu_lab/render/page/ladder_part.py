@@ -16,15 +16,12 @@ from ncu_lab.render.explanation import ladder_sentences
 from ncu_lab.render.figures import matrix, roofline, speed, steps
 from ncu_lab.render.figures.roofline import LEVEL_LABELS, Level, level_points
 from ncu_lab.render.figures.stalls import Scale, legend_reasons
-from ncu_lab.render.page.drawings import COLUMN_WIDTHS, NARROW_PX, PAGE_WIDTHS, card, choices, figure
+from ncu_lab.render.page.drawings import ALL_WIDTHS, NARROW_WIDTHS, PAGE_WIDTHS, card, choices, figure
 from ncu_lab.render.page.markup import Markup, tag
 from ncu_lab.render.page.tables import column_table, folded, value_table
 from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_family, stall_label
 from ncu_lab.render.published import published_columns, published_rows
 from ncu_lab.render.steps import all_step_rows, step_columns
-
-_ROOFLINE_WIDTHS = (*COLUMN_WIDTHS, 700)
-"""From the second on there is room for names."""
 
 _SCALES: Mapping[Scale, str] = {"share": "Share", "cycles": "Cycles per instruction"}
 
@@ -82,7 +79,7 @@ def _matrix_card(ladder: Ladder, key: str) -> Markup:
     panels = {
         matrix.PANELS[name].title: [
             tag("p", matrix.panel_note(name, ladder), class_="muted note"),
-            figure(partial(_panel, ladder, name), (NARROW_PX,), matrix.PANELS[name].title),
+            figure(partial(_panel, ladder, name), NARROW_WIDTHS, matrix.PANELS[name].title),
         ]
         for name in get_args(matrix.PanelName)
     }
@@ -119,7 +116,7 @@ def _at_level(ladder: Ladder, level: Level, family: Family) -> list[Markup]:
     return [
         figure(
             lambda theme, width: roofline.roofline(ladder, theme, width, level, family),
-            _ROOFLINE_WIDTHS,
+            ALL_WIDTHS,
             label,
             named_from=roofline.RAIL_FROM_PX,
         ),
@@ -135,7 +132,7 @@ def _steps_card(ladder: Ladder) -> Markup:
     note = "Each bar splits one step by the counters of both launches; factors multiply. ◆ the step itself."
     return card(
         "What bought each step",
-        figure(lambda theme, width: steps.steps_figure(ladder, theme, width), COLUMN_WIDTHS, "What bought each step"),
+        figure(lambda theme, width: steps.steps_figure(ladder, theme, width), ALL_WIDTHS, "What bought each step"),
         folded("Values as a table", column_table(rows, step_columns())),
         note=note,
     )
@@ -145,7 +142,7 @@ def _speed_card(ladder: Ladder) -> Markup:
     title = headlines.speed_headline(ladder)
     note = "Work 2·m·n·k over the duration, % of cuBLAS FP32 (dotted). Right: duration against the predecessor."
     return card(
-        title, figure(lambda theme, width: speed.speed_bars(ladder, theme, width), COLUMN_WIDTHS, title), note=note
+        title, figure(lambda theme, width: speed.speed_bars(ladder, theme, width), ALL_WIDTHS, title), note=note
     )
 
 

@@ -26,7 +26,7 @@ from ncu_lab.render.launch_cards import (
     units_card,
 )
 from ncu_lab.render.launch_tables import ACCESS_HEADER, access_rows, between_units_table
-from ncu_lab.render.page.drawings import COLUMN_PX, COLUMN_WIDTHS, Draw, card, figure
+from ncu_lab.render.page.drawings import ALL_WIDTHS, COLUMN_WIDTHS, Draw, card, figure
 from ncu_lab.render.page.ladder_part import stall_variable
 from ncu_lab.render.page.markup import Content, Markup, table, tag
 from ncu_lab.render.page.tables import drawn_table, folded, value_table
@@ -89,7 +89,7 @@ def _figure_card(found: Inspection, told: Card, draw: Draw, text_columns: int = 
     """Return the card of a figure, or what to collect for it."""
     if told.lacking:
         return card(told.title, _lacks(found, told.lacking))
-    drawn = figure(draw, COLUMN_WIDTHS, told.title)
+    drawn = figure(draw, ALL_WIDTHS, told.title)
     values = folded("Values as a table", value_table(told.table, text_columns))
     return card(told.title, drawn, values, note=told.note, foot=told.foot or None)
 
@@ -115,7 +115,7 @@ def _memory(found: Inspection) -> Markup:
     if told.lacking:
         return card(told.title, _lacks(found, told.lacking))
     values = value_table(told.table)
-    drawn = figure(lambda theme, width: memory_chart(found.traffic, theme, width), (COLUMN_PX,), told.title)
+    drawn = figure(lambda theme, width: memory_chart(found.traffic, theme, width), COLUMN_WIDTHS, told.title)
     return card(
         told.title,
         tag(

@@ -66,7 +66,7 @@
       one.plot = document.createElement("div");
       box.appendChild(one.plot);
     }
-    one.plot.style.minWidth = Math.min(key, width) + "px";
+    one.plot.style.width = key + "px";
     await Plotly.react(one.plot, figure.data, figure.layout, CONFIG);
     if (!one.listens) {
       one.listens = true;
