@@ -73,6 +73,9 @@ _CAPITALS = {
     "flop": "FLOP",
 }
 
+_FAR_APART = 20.0
+"""Durations of a larger ratio are not written to one digit: of the smaller one too little would be left."""
+
 _SMALL = 0.1
 """A smaller change of time is written in percent, a larger one as a factor."""
 
@@ -121,13 +124,21 @@ def time_words(change: TimeChange | None) -> str:
     if change.a_ns is None or change.b_ns is None:
         return f"{sign} {change.reason}"
     scale = max(change.a_ns, change.b_ns)
-    unit = numbers.duration(scale).rpartition(THIN)[2]
-    before, after = (numbers.duration_change(one, scale).removeprefix("+") for one in (change.a_ns, change.b_ns))
-    both = f"{before.removesuffix(THIN + unit)} → {after}"
+    both = _both_words(change.a_ns, change.b_ns)
     if change.delta_ns is None:
         return f"{sign} not comparable   {both}"
     delta = numbers.duration_change(change.delta_ns, scale)
     return f"{sign} {verdict_words(change)}   {both} ({delta}, {share_words(change)})"
+
+
+def _both_words(a_ns: float, b_ns: float) -> str:
+    """Write two durations in one unit and to one digit; each in its own where they are far apart."""
+    scale = max(a_ns, b_ns)
+    if scale > _FAR_APART * min(a_ns, b_ns):
+        return f"{numbers.duration(a_ns)} → {numbers.duration(b_ns)}"
+    unit = numbers.duration(scale).rpartition(THIN)[2]
+    before, after = (numbers.duration_change(one, scale).removeprefix("+") for one in (a_ns, b_ns))
+    return f"{before.removesuffix(THIN + unit)} → {after}"
 
 
 def verdict_words(change: TimeChange) -> str:

@@ -7,7 +7,7 @@ The residual is always there. Bars of A and B begin at zero.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -28,6 +28,9 @@ _ROW_PX = 27
 _TOP_PX = 6
 _BOTTOM_PX = 44
 _BAR = 0.62
+_NARROW_PX, _NARROW_ROW_PX, _NARROW_BAR, _LABEL_ABOVE = 480, 40, 0.36, 0.38
+"""Narrower figures have a row's label above its bar: there, what a bar takes of a row, and how far above it stands."""
+
 _GAP_PX = 6
 _BRACKET_PX = 14
 """From the longest bar or label to the bracket."""
@@ -37,7 +40,10 @@ _SIGNS = {-1: "▼", 0: "=", 1: "▲"}
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Time on the x axis: its unit, where it begins and ends, the most that bars reach, and how wide it is in px."""
+    """Time on the x axis: its unit, where it begins and ends, the most that bars reach, and how wide it is in px.
+
+    ``bar`` is how much of a row a bar takes.
+    """
 
     unit: str
     unit_ns: float
@@ -45,6 +51,7 @@ class _Axis:
     most_ns: float
     high_ns: float
     px: float
+    bar: float = _BAR
 
     def value(self, ns: float) -> float:
         return ns / self.unit_ns
@@ -69,11 +76,12 @@ def waterfall_figure(
     """
     rows = [row for row in waterfall(attribution) if row.factor != "net"]
     labels = [_label(row, theme) for row in rows]
-    left = round(max(text_width(_plain_label(row)) for row in rows)) + 16
+    narrow = width < _NARROW_PX
+    left = 8 if narrow else round(max(text_width(_plain_label(row)) for row in rows)) + 16
     panel_px = max(140, width - left - 8)
     label_px = max(text_width(_change_words(row.ns, attribution), SMALL) for row in rows) + 2 * _GAP_PX
     bracket_px = _BRACKET_PX + 10 + max(text_width(text, SMALL) for text in _net_words(attribution))
-    axis = _axis(rows, attribution, panel_px, label_px + bracket_px)
+    axis = replace(_axis(rows, attribution, panel_px, label_px + bracket_px), bar=_NARROW_BAR if narrow else _BAR)
     canvas = Canvas(theme, width)
     panel = Panel(1, 0.0, panel_px, panel_px)
     ticks = round_ticks(axis.value(axis.most_ns))
@@ -88,17 +96,20 @@ def waterfall_figure(
     for y, row in enumerate(rows, start=1):
         _step(canvas, panel, axis, row, y, attribution, family)
     _bracket(canvas, panel, axis, rows, attribution, label_px)
+    texts = [f"<b>{plain(a)}</b>", *labels, f"<b>{plain(b)}</b>"]
+    for y, html in enumerate(texts if narrow else []):
+        canvas.mark_label(panel, axis.value(axis.low_ns), y - _LABEL_ABOVE, html, shift=-4, log=False)
     y_axis: dict[str, Any] = {
-        "range": [last + 0.5, -0.5],
+        "range": [last + 0.5, -0.65 if narrow else -0.5],
         "tickvals": list(range(last + 1)),
-        "ticktext": [f"<b>{plain(a)}</b>", *labels, f"<b>{plain(b)}</b>"],
+        "ticktext": [""] * len(texts) if narrow else texts,
         "tickfont": {"color": theme.text},
         "ticklabelstandoff": 6,
         "showgrid": False,
         "zeroline": False,
         "fixedrange": True,
     }
-    height = _TOP_PX + (last + 1) * _ROW_PX + _BOTTOM_PX
+    height = _TOP_PX + (last + 1) * (_NARROW_ROW_PX if narrow else _ROW_PX) + _BOTTOM_PX
     return canvas.figure(height, {"l": left, "r": 8, "t": _TOP_PX, "b": _BOTTOM_PX}, yaxis=y_axis, bargap=0)
 
 
@@ -120,7 +131,7 @@ def _ends(canvas: Canvas, panel: Panel, axis: _Axis, attribution: Attribution, n
         "duration",
         x=[axis.value(ns) for ns in durations.values()],
         y=list(durations),
-        width=_BAR,
+        width=axis.bar,
         hovertext=[f"<b>{plain(names[y])}</b>  {numbers.duration(ns, 4)}" for y, ns in durations.items()],
         hoverinfo="text",
         marker={"color": canvas.theme.neutral_2, "line": {"width": 0}},
@@ -146,7 +157,7 @@ def _step(
     canvas.shapes.append(
         {
             "type": "line", "xref": panel.x, "x0": start, "x1": start, "yref": "y",
-            "y0": y - 1 + _BAR / 2, "y1": y + _BAR / 2, "line": {"color": theme.neutral_2, "width": 1},
+            "y0": y - 1 + axis.bar / 2, "y1": y + axis.bar / 2, "line": {"color": theme.neutral_2, "width": 1},
             "layer": "below",
         }
     )  # fmt: skip
@@ -156,7 +167,7 @@ def _step(
         x=[axis.value(row.ns)],
         base=[start],
         y=[y],
-        width=_BAR,
+        width=axis.bar,
         hovertext=[_hover(row, attribution)],
         hoverinfo="text",
         marker=factor_marker(row.factor, theme),
@@ -207,7 +218,7 @@ def _bracket(
     theme = canvas.theme
     right = max(axis.place(max(row.start_ns, row.start_ns + row.ns)) for row in rows if row.bracket) + label_px
     x = min(right + _BRACKET_PX / 2, axis.px - 10)
-    top, bottom = inside[0] - _BAR / 2, inside[-1] + _BAR / 2
+    top, bottom = inside[0] - axis.bar / 2, inside[-1] + axis.bar / 2
     path = f"M {panel.fraction(x)} {top} L {panel.fraction(x + 5)} {top} "
     path += f"L {panel.fraction(x + 5)} {bottom} L {panel.fraction(x)} {bottom}"
     canvas.shapes.append(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_lab.render.change_words import p_words
+from ncu_lab.model.comparison import TimeChange
+from ncu_lab.render.change_words import p_words, time_words
 
 
 @pytest.mark.parametrize(
@@ -19,3 +20,12 @@ from ncu_lab.render.change_words import p_words
 )
 def test_no_probability_is_written_as_zero(p: float, words: str) -> None:
     assert p_words(p) == words
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [(8.38e6, 4.53e6, "8.38 → 4.53 ms"), (4.42e6, 276e6, "4.42 ms → 276 ms"), (464e3, 35.3e6, "464 µs → 35.3 ms")],
+)
+def test_of_two_durations_far_apart_neither_loses_its_digits(a: float, b: float, words: str) -> None:
+    change = TimeChange(a, b, 9, 9, "timings", "not_comparable", reason="another problem")
+    assert time_words(change).replace("\u2009", " ") == f"⊘ not comparable   {words}"
