@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -47,6 +47,9 @@ CONTROLS: Mapping[str, tuple[str, str]] = {
     "metric": (ids.METRICS_SEARCH, "value"),
 }
 """Field of a view -> the component that holds it, and the property that does."""
+
+MOST_LAUNCHES = 200
+"""Launches that are offered at once: of ten thousand, the list alone would take a browser seconds to make."""
 
 __all__ = ["layout", "register"]
 
@@ -116,16 +119,38 @@ def run_label(meta: RunMeta) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def launch_options(entries: list[LaunchEntry]) -> list[dict[str, str]]:
-    """Return the launches to choose from, in their order."""
-    return [
+def launch_options(
+    entries: Sequence[LaunchEntry], shown: int | None = None, words: str = "", most: int = MOST_LAUNCHES
+) -> list[dict[str, Any]]:
+    """Return the launches to choose from, in their order: those that have every word, so many at most.
+
+    Args:
+        entries: All launches of the run.
+        shown: The launch that is shown, which always stands among them.
+        words: What was typed to search; a launch must have all of it, in any case.
+        most: How many may stand in the list; how many more there are is said in its last line.
+    """
+    wanted = words.casefold().split()
+    texts = {one.launch: _search_text(one) for one in entries}
+    found = [one for one in entries if all(word in texts[one.launch].casefold() for word in wanted)]
+    there = {one.launch for one in found[:most]}
+    kept = [one for one in entries if one.launch in there or one.launch == shown]
+    options: list[dict[str, Any]] = [
         {
             "value": str(one.launch),
             "label": f"{one.launch}  {visible(one.stage or one.function)}  {numbers.duration(one.duration_ns)}",
-            "search": f"{one.launch} {one.stage or ''} {one.kernel} {' '.join(one.nvtx)}",
+            "search": texts[one.launch],
         }
-        for one in entries
+        for one in kept
     ]
+    if len(found) > most:
+        told = f"{numbers.integer(len(found) - most)} more: type a number or a part of a name"
+        options.append({"value": "", "label": told, "disabled": True, "search": words})
+    return options
+
+
+def _search_text(one: LaunchEntry) -> str:
+    return f"{one.launch} {one.stage or ''} {one.kernel} {' '.join(one.nvtx)}"
 
 
 def _register_view(app: Dash, runs: RunData) -> None:
@@ -160,8 +185,21 @@ def _register_view(app: Dash, runs: RunData) -> None:
             *controls,
             no_update if now == shown else {**now, "stage": stage},
             _run_options(runs, view.run) if lists else no_update,
-            launch_options(entries) if lists else no_update,
+            launch_options(entries, view.launch) if lists else no_update,
         )
+
+    @app.callback(
+        Output(ids.KERNEL_LAUNCH, "options", allow_duplicate=True),
+        Input(ids.KERNEL_LAUNCH, "search_value"),
+        State(ids.KERNEL_SHOWN, "data"),
+        prevent_initial_call=True,
+    )
+    def search(words: Any, shown: Any) -> Any:
+        view = read_view(shown if isinstance(shown, dict) else {})
+        _, _, entries = _now(view, runs)
+        if len(entries) <= MOST_LAUNCHES:
+            raise PreventUpdate
+        return launch_options(entries, view.launch, words if isinstance(words, str) else "")
 
 
 def _held(view: KernelView, name: str) -> Any:

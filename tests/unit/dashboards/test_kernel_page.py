@@ -1,5 +1,7 @@
 """The Kernel page without a browser: addresses, choices, hot spots, search, what stands in place of missing data."""
 
+from dataclasses import replace
+
 import pytest
 from golden_runs import golden_run
 
@@ -110,6 +112,20 @@ SPOTS = HotSpots(
 def column(table, title):
     at = [one["title"] for one in table["columns"]].index(title)
     return [row["cells"][at] for row in table["rows"]]
+
+
+def test_of_many_launches_those_searched_for_are_offered(runs):
+    (first, *_) = runs.launches(runs.shown()[0].id)
+    many = [replace(first, launch=number, nvtx=("epoch 7",) if number % 50 == 7 else ()) for number in range(1000)]
+    options = launch_options(many, 900)
+    assert [one["value"] for one in options] == [*map(str, range(200)), "900", ""]
+    assert options[-1]["disabled"]
+    assert options[-1]["label"].replace("\u2009", " ").startswith("800 more")
+    found = launch_options(many, 900, "EPOCH 7")
+    assert [one["value"] for one in found] == [
+        str(number) for number in range(1000) if number % 50 == 7 or number == 900
+    ]
+    assert [one["value"] for one in launch_options(many, 3, "no such kernel")] == ["3"]
 
 
 def test_hot_spots_hold_samples_by_reason_and_ratios_to_the_ideal():
