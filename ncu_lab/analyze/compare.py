@@ -25,10 +25,12 @@ from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Literal
 
+from ncu_lab.analyze.power import power
 from ncu_lab.analyze.rank_statistics import Strata, shift
 from ncu_lab.model import TIME_KEY, LaunchSummary, TimingSample
 from ncu_lab.model.comparison import ALPHA, LEAST_SAMPLES, MARGIN, Comparability, TimeChange, TimeVerdict
 from ncu_lab.model.noise import NoiseTable, Repeatability
+from ncu_lab.model.power import Power
 
 Processes = Mapping[int, Mapping[str, Sequence[float]]]
 """Process -> how samples were taken -> nanoseconds."""
@@ -137,11 +139,20 @@ def compare_times(
             return replace(facts, reason=f"fewer than {LEAST_SAMPLES} samples a side")
         if a == b:
             return _judged(facts, NO_CHANGE, None, 0.0)
-        change = compare_processes(times_a, times_b, noise.of(TIME_KEY, device).processes)
-        return _judged(facts, change, "ranks", _between_units(noise.of(TIME_KEY, device), comparability))
+        between, units = noise.of(TIME_KEY, device).processes, _between_units(noise.of(TIME_KEY, device), comparability)
+        judged = _judged(facts, compare_processes(times_a, times_b, between), "ranks", units)
+        if judged.verdict != "inconclusive" or units or min(len(times_a), len(times_b)) >= LEAST_SAMPLES:
+            return judged
+        return replace(judged, power=_power_of(times_a, times_b, between))
     if not (launches_a and launches_b):
         return _without_common_source(a, b)
     return _compare_profiled(a, b, comparability, noise, device)
+
+
+def _power_of(a: Processes, b: Processes, between: float) -> Power:
+    """Return what samples of a process or a few a side can tell; those of several are taken for those of one."""
+    scatter = _within(a, b)
+    return power(_count(a), _count(b), scatter, between, max(between, DRIFT * scatter), Z)
 
 
 def _compare_profiled(

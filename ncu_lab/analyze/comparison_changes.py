@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from ncu_lab.model.comparison import Comparison, MetricChange, Pair, TimeChange
 from ncu_lab.model.gating import Change
@@ -13,18 +14,30 @@ DURATION = "duration_ns"
 _ENOUGH = 20
 
 
-def _unsaid(_: Pair) -> str:
+def _unsaid(_: object) -> str:
     return ""
 
 
-def comparison_changes(comparison: Comparison, sentence: Callable[[Pair], str] = _unsaid) -> list[Change]:
+def comparison_changes(
+    comparison: Comparison,
+    sentence: Callable[[Pair], str] = _unsaid,
+    power: Callable[[TimeChange], str] = _unsaid,
+) -> list[Change]:
     """Return every quantity of every pair that both sides have; what the rule of the verdicts found of it included.
 
     Args:
         comparison: The two sides.
         sentence: Says of a pair what happened to its time, and why.
+        power: Says of a time what so many samples can tell.
     """
-    return [change for pair in comparison.pairs if pair.is_on_both_sides for change in _changes(pair, sentence(pair))]
+    return [
+        replace(change, sentence=sentence(pair), detail=power(pair.duration))
+        if change.key == DURATION and pair.duration is not None
+        else change
+        for pair in comparison.pairs
+        if pair.is_on_both_sides
+        for change in _changes(pair)
+    ]
 
 
 def one_sided(comparison: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -43,15 +56,15 @@ def kernel_name(pair: Pair) -> str:
     return " → ".join(dict.fromkeys(names))
 
 
-def _changes(pair: Pair, sentence: str) -> Iterator[Change]:
+def _changes(pair: Pair) -> Iterator[Change]:
     if pair.duration is not None:
-        yield _of_time(pair, pair.duration, sentence)
+        yield _of_time(pair, pair.duration)
     for metric in pair.metrics:
         if metric.key != DURATION:
             yield _of_metric(pair, metric)
 
 
-def _of_time(pair: Pair, time: TimeChange, sentence: str) -> Change:
+def _of_time(pair: Pair, time: TimeChange) -> Change:
     return Change(
         kernel=kernel_name(pair),
         stage=_stage(pair),
@@ -68,7 +81,6 @@ def _of_time(pair: Pair, time: TimeChange, sentence: str) -> Change:
         n_b=time.n_b,
         comparable=time.verdict != "not_comparable",
         why=time.reason,
-        sentence=sentence,
         cause=pair.cause,
         hint="" if pair.comparability.other_unit else _more_samples(time),
     )
@@ -95,8 +107,9 @@ def _of_metric(pair: Pair, metric: MetricChange) -> Change:
 
 
 def _more_samples(time: TimeChange) -> str:
-    """Say how many samples to take: twice as many as there are, and enough for a verdict at all."""
-    return f"take more: --samples {max(2 * min(time.n_a, time.n_b), _ENOUGH)}"
+    """Say how many samples to take: as many as show a slowdown, else twice as many as there are."""
+    needed = time.power.needed if time.power else None
+    return f"take more: --samples {needed or max(2 * min(time.n_a, time.n_b), _ENOUGH)}"
 
 
 def _interval(low: float | None, high: float | None) -> tuple[float, float] | None:

@@ -8,6 +8,7 @@ from typing import Literal
 from ncu_lab.metrics import Better, Kind
 from ncu_lab.model.attribution import Attribution, Unattributed
 from ncu_lab.model.cause import Cause
+from ncu_lab.model.power import Power
 from ncu_lab.model.runs import Notice, RunMeta
 from ncu_lab.model.views import LaunchSummary
 
@@ -158,6 +159,7 @@ class TimeChange:
         high: Upper end.
         verdict: What follows.
         reason: Why it is inconclusive or not comparable; empty else.
+        power: Where samples are inconclusive: what so many can tell; None where that is not known.
     """
 
     a_ns: float | None
@@ -174,6 +176,7 @@ class TimeChange:
     low: float | None = None
     high: float | None = None
     reason: str = ""
+    power: Power | None = None
 
     @property
     def delta_ns(self) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from ncu_lab.metrics import METRICS
@@ -180,7 +181,18 @@ def evidence_words(change: TimeChange | None) -> str:
         words.append("under the profiler")
     if change.reason:
         words.append(change.reason)
-    return ", ".join(words)
+    return ", ".join(words) + (f"; {power_words(change)}" if change.power else "")
+
+
+def power_words(change: TimeChange) -> str:
+    """``samples that scatter by 0.40 % show a slowdown of 1.0 % in about 38 of 100 such pairs, 100 a side in 99``."""
+    power = change.power
+    if power is None:
+        return ""
+    scatter, slowdown = (numbers.percent(100.0 * share, digits=2) for share in (power.scatter, power.slowdown))
+    seen = math.floor(100.0 * power.seen)
+    words = f"samples that scatter by {scatter} show a slowdown of {slowdown} in about {seen} of 100 such comparisons"
+    return f"{words}, {power.needed} a side in 99" if power.needed else f"{words}: profile several processes"
 
 
 def p_words(p: float) -> str:

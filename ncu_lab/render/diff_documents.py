@@ -117,6 +117,7 @@ def _duration(change: TimeChange | None) -> Json | None:
         "method": change.method,
         "verdict": change.verdict,
         "reason": change.reason,
+        "power": asdict(change.power) if change.power else None,
     }
 
 

@@ -119,7 +119,9 @@ def line_words(one: Judged) -> str:
     if one.outcome == "violation":
         words += f" ({limit_words(one)})"
     if one.outcome == "inconclusive":
-        return f"{words}: inconclusive, {one.why}{_samples_words(change)}{change.hint and '; ' + change.hint}"
+        return f"{words}: inconclusive, {one.why}{_samples_words(change)}" + "".join(
+            f"; {more}" for more in (change.detail, change.hint) if more
+        )
     return words + "".join(f"   {note}" for note in notes(change))
 
 

@@ -19,6 +19,7 @@ from ncu_lab.model.expectations import BUILD, BUILD_UNITS
 from ncu_lab.model.gating import Change, GateResult, Judged, Place
 from ncu_lab.model.policy import INSTRUCTIONS, Policy
 from ncu_lab.render.cause_words import change_sentence
+from ncu_lab.render.change_words import power_words
 from ncu_lab.resources import kernels_folder
 from ncu_lab.workflows.comparing import compare
 from ncu_lab.workflows.indexing import list_runs
@@ -76,7 +77,7 @@ def gate_runs(
     added, removed = one_sided(comparison)
     failed = _failed_builds(comparison, store, removed, here)
     references = {stage.id for stage in load_stages().values() if stage.is_reference}
-    measured = comparison_changes(comparison, partial(change_sentence, comparison))
+    measured = comparison_changes(comparison, partial(change_sentence, comparison), power_words)
     own = [one for one in measured if one.stage not in references]
     changes = [replace(one, place=place) for one, place in _placed(own, here)]
     if not changes and not failed:
