@@ -41,7 +41,7 @@ class RunTable(StrEnum):
 RunsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[RUN]...",
+        metavar="RUN",
         help="Runs, the beginnings of their ids, @last, commits, stages, or .ncu-rep or CSV files. Default: @last; "
         f"with --example its ladder of {EXAMPLE_SIZE}.",
         show_default=False,

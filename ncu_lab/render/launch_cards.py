@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from ncu_lab.advice import as_called
 from ncu_lab.metrics import ACCESS_SECTIONS, METRICS
@@ -125,7 +126,7 @@ def spots_card(found: Inspection) -> Card:
         note = f"{numbers.count(spots.samples)} samples. {note}"
     if not spots.has_lines:
         note += " The code has no line information (compiled without -lineinfo): instructions instead."
-    unsure = [file for file, text in spots.sources.items() if not text.certain]
+    unsure = [PurePosixPath(file).name for file, text in spots.sources.items() if not text.certain]
     if unsure:
         note += f" Text as it is now, maybe not as it was profiled: {', '.join(unsure)}."
     return Card(headlines.spots_headline(spots), note)
