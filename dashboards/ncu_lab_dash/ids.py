@@ -162,6 +162,9 @@ RUNS_TICKED = "runs-ticked"
 
 RUNS = "runs"
 RUNS_TABLES = "runs-tables"
+RUNS_WANTED = "runs-wanted"
+"""Store: the runs whose strips the browser lacks, some of them."""
+
 RUNS_STRIPS = "runs-strips"
 RUNS_NOTICES = "runs-notices"
 COMPARABLE = "runs-comparable"

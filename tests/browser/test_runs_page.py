@@ -94,6 +94,20 @@ def test_runs_are_listed_with_their_durations_and_open_on_a_click(wide: Chrome, 
     assert query(wide)["run"] == [NEWER]
 
 
+def test_every_row_gets_its_strip(wide: Chrome, serving: Serving, tmp_path: Path) -> None:
+    for number in range(45):
+        made = f"2026-11-{1 + number // 24:02d}T{number % 24:02d}:00:00+00:00"
+        Store(tmp_path).write(golden_run(["naive"], run_id=f"run-{number:02d}", created=made))
+    failed = golden_run(["naive"], run_id="run-99", created="2026-11-03T00:00:00+00:00", status="check_failed")
+    Store(tmp_path).write(failed)
+    with serving(tmp_path) as many:
+        open_page(wide, many)
+        wait(wide, "document.querySelectorAll('#runs-body .strip-bars').length === 45")
+        assert len(shown(wide)) == 46
+        assert wide.execute_script("return document.querySelector('[data-into=strip-run-99]').textContent") == ""
+        wide.get("about:blank")
+
+
 def test_filter_order_and_ticks_are_in_the_address(wide: Chrome, address: str) -> None:
     open_page(wide, address, "?sort=oldest")
     assert shown(wide) == [OLDER, NEWER]

@@ -151,13 +151,14 @@
     }
   }).observe(document.documentElement, { subtree: true, attributes: true, attributeFilter: ["data-table"] });
 
+  const STRIPS_AT_ONCE = 40;
   let strips = {};
 
   function fillStrips() {
     for (const [run, found] of Object.entries(strips)) {
       const cell = document.querySelector('[data-into="' + CSS.escape("strip-" + run) + '"]');
       const holds = document.querySelector('[data-into="' + CSS.escape("holds-" + run) + '"]');
-      if (!cell || !holds || cell.dataset.filled) { continue; }
+      if (!found || !cell || !holds || cell.dataset.filled) { continue; }
       cell.dataset.filled = "yes";
       holds.textContent += ", " + found.holds;
       const strip = element("div", "strip-bars");
@@ -184,9 +185,13 @@
         fillStrips();
         return rows;
       },
-      fillStrips: function (found) {
+      // Fills in what came, and asks for what rows still lack.
+      fillStrips: function (found, tables) {
         strips = Object.assign({}, strips, found || {});
         fillStrips();
+        const shown = ((tables || [])[0] || {}).shown || [];
+        const wanted = shown.filter(function (run) { return !(run in strips); }).slice(0, STRIPS_AT_ONCE);
+        if (wanted.length) { window.dash_clientside.set_props("runs-wanted", { data: wanted }); }
         return String(Object.keys(strips).length);
       },
     },

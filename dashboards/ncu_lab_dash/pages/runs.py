@@ -10,7 +10,7 @@ from dash.exceptions import PreventUpdate
 
 from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
-from ncu_lab.model import RunMeta
+from ncu_lab.model import Json, RunMeta
 from ncu_lab.render import numbers
 from ncu_lab.render.headlines import count_word
 from ncu_lab.render.visible import visible
@@ -27,13 +27,13 @@ _SORTS = [
     ("size", "Size"), ("state", "State"),
 ]  # fmt: skip
 _STRIPS_AT_ONCE = 40
-"""Runs whose durations are read for one answer: each takes some milliseconds."""
+"""Runs whose durations are read for one answer: each takes some milliseconds. ``assets/tables.js`` asks for as many."""
 
 
 def layout(search: str = "") -> html.Div:
     """Return the page before anything was read, its controls as the address says."""
     view = read_search(search)
-    stores = [dcc.Store(id=name) for name in (ids.RUNS_TABLES, ids.RUNS_STRIPS, ids.RUNS_TICKED)]
+    stores = [dcc.Store(id=name) for name in (ids.RUNS_TABLES, ids.RUNS_WANTED, ids.RUNS_STRIPS, ids.RUNS_TICKED)]
     stores += [dcc.Store(id=name) for name in (ids.ARRIVED, ids.DISMISSED, ids.KEPT)]
     return html.Div(
         [
@@ -229,24 +229,30 @@ def _older_first(metas: Sequence[RunMeta], picked: Sequence[str]) -> tuple[str, 
 
 
 def _register_strips(app: Dash, served: Served) -> None:
-    @app.callback(Output(ids.RUNS_STRIPS, "data"), Input(ids.RUNS_TABLES, "data"))
-    def read_strips(tables: Any) -> Any:
-        table = tables[0] if isinstance(tables, list) and tables and isinstance(tables[0], dict) else {}
-        shown = table.get("shown")
-        if not isinstance(shown, list):
+    """Register what reads the strips of the rows shown, some at a time: the browser asks for those it lacks."""
+
+    @app.callback(Output(ids.RUNS_STRIPS, "data"), Input(ids.RUNS_WANTED, "data"), prevent_initial_call=True)
+    def read_strips(wanted: Any) -> Any:
+        runs = [one for one in wanted if isinstance(one, str)] if isinstance(wanted, list) else []
+        if not runs:
             raise PreventUpdate
         known = {meta.id for meta in served.runs.shown()}
-        strips = {}
-        for run in [one for one in shown if isinstance(one, str) and one in known][:_STRIPS_AT_ONCE]:
-            try:
-                strips[run] = strip(served.runs.outline(run))
-            except NcuLabError as error:
-                strips[run] = {"heights": [], "title": visible(error.message), "holds": "cannot be read"}
-        return strips
+        # A failed run has no launches; one that is gone is answered too, or it would be asked for again.
+        return {run: _strip(served, run) if run in known else None for run in runs[:_STRIPS_AT_ONCE]}
 
     app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-        ClientsideFunction("tables", "fillStrips"), Output(ids.RUNS_PAGE, "data-strips"), Input(ids.RUNS_STRIPS, "data")
+        ClientsideFunction("tables", "fillStrips"),
+        Output(ids.RUNS_PAGE, "data-strips"),
+        Input(ids.RUNS_STRIPS, "data"),
+        Input(ids.RUNS_TABLES, "data"),
     )
+
+
+def _strip(served: Served, run: str) -> Json:
+    try:
+        return strip(served.runs.outline(run))
+    except NcuLabError as error:
+        return {"heights": [], "title": visible(error.message), "holds": "cannot be read"}
 
 
 def _register_opened(app: Dash, served: Served) -> None:
