@@ -19,6 +19,8 @@ what it must compute
 ``operands``              them on the device, guarded against stray writes
 ``oracle``                the float64 result to compare with
 ``verify``                runs the cases on the GPU
+``bare``                  launches alone, for compute-sanitizer to watch
+``sanitizer``             one of its tools on one stage, and what its log says
 how it runs
 ``supervisor``            the parent: starts the target process, relays its progress, explains its end
 ``request``               what the parent asks of it
@@ -26,8 +28,11 @@ how it runs
 ``runner``                launches stages in it
 ``driver``                libcuda: loads cubins, encodes tensor maps, launches kernels
 ``cublas``                the library's calls, each with its precision pinned
+``cublaslt``              the algorithms that its heuristic ranks first
+``references``            the fastest of all these ways
 ``timing``                CUDA events, caches flushed, in turns with the reference
 ``telemetry``             clock, power and temperature
+``attached``              whether a profiler watches: then nothing is timed
 ``devices``               which GPU is here, and its peaks
 ========================  =============================================================================================
 """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-SERIALIZED_WGMMA = "C7510"
-"""ptxas's advice that it serialised wgmma: correct code at a fraction of the speed, which fails a build here."""
+SERIALIZED_WGMMA = "wgmma.mma_async instructions are serialized"
+"""ptxas's advice that it serialised wgmma (C7510, C7511 and on, by the reason): correct code at a fraction of the
+speed, which fails a build here."""
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>[^']+)'")
 _PROPERTIES = re.compile(r"Function properties for (?P<name>\S+)")

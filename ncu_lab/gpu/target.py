@@ -17,6 +17,7 @@ from typing import Any
 
 from ncu_lab.errors import NcuLabError, ProgramError, UsageError
 from ncu_lab.gpu import criteria
+from ncu_lab.gpu.attached import refuse_under_a_profiler
 from ncu_lab.gpu.bare import launch_all
 from ncu_lab.gpu.devices import current_device
 from ncu_lab.gpu.inputs import encode, normal
@@ -160,6 +161,7 @@ class _Bench:
 
 
 def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
+    refuse_under_a_profiler()
     import cupy
 
     bench = _Bench(request, device)
@@ -195,6 +197,7 @@ def _bench(request: TargetRequest, device: Device) -> dict[str, Any]:
 
 
 def _contest(request: TargetRequest, device: Device) -> dict[str, Any]:
+    refuse_under_a_profiler()
     import cupy
 
     bench = _Bench(request, device)

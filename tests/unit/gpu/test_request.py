@@ -72,6 +72,12 @@ def test_refuses_what_is_no_request(tmp_path: Path, text: str) -> None:
         read(path)
 
 
+def test_a_matrix_beyond_32_bit_indices_is_refused() -> None:
+    Problem(46340, 46340, 1)
+    with pytest.raises(UsageError, match="matrix C of 46341 x 46341 has more than 2\\^31 - 1 elements"):
+        Problem(46341, 46341, 1)
+
+
 def test_refuses_a_size_of_zero(tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     write(TargetRequest("check", Problem(1, 1, 1), ()), path)

@@ -1,0 +1,52 @@
+"""Every mutant still fits the sources, and those that the CPU can run are caught on it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+import mutants
+import pytest
+from host_kernels import STAGES, build, cases_of, run
+
+from ncu_lab.gpu.registry import load_stages
+
+ROOT = Path(__file__).resolve().parents[2]
+MUTANTS, REFUSALS = mutants.load()
+ON_HOST = [one for one in MUTANTS if "host" in one.caught_by]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.id)
+def test_a_mutant_fits_the_sources(mutant: mutants.Mutant, tmp_path: Path) -> None:
+    changed = (mutants.apply(mutant, tmp_path) / mutant.file).read_text()
+    assert changed != (ROOT / "kernels" / mutant.file).read_text()
+    stage = load_stages()[mutant.stage]
+    assert mutant.caught_by
+    assert set(mutant.caught_by) <= set(mutants.MECHANISMS)
+    assert ("expectation" in mutant.caught_by) == bool(mutant.key)
+    assert not mutant.key or mutant.key in {one.key for one in stage.expect}
+    assert mutant.variant == "fast" or stage.is_complete
+
+
+def test_a_mutant_that_no_longer_fits_is_told(tmp_path: Path) -> None:
+    mutant = mutants.Mutant("gone", "", "2d", "common.cuh", (("not in the file", ""),), ("host",))
+    with pytest.raises(ValueError, match=re.escape("mutant gone: 0 places in common.cuh read 'not in the file'")):
+        mutants.apply(mutant, tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.parametrize("mutant", ON_HOST, ids=lambda one: one.id)
+def test_the_cpu_catches_it(mutant: mutants.Mutant, tmp_path: Path) -> None:
+    stage = STAGES[mutant.stage]
+    # Not strict: that what it computes is wrong must be seen, not that the compiler happens to warn.
+    program = build(stage, mutant.variant, tmp_path / "mutant", mutants.apply(mutant, tmp_path), strict=False)
+    assert run(program, cases_of(stage, mutant.variant)).returncode != 0
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: one.test.rpartition("::")[2])
+def test_the_test_that_proves_a_refusal_is_there(refusal: mutants.Refusal) -> None:
+    file, name = refusal.test.split("::")
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
