@@ -64,7 +64,7 @@ def tune(
     store: StoreOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Search the tile sizes of a stage that are fastest on this GPU.
+    """Search the fastest tile sizes of a stage on this GPU.
 
     Tiles that cannot work are rejected before compiling; each that compiles is checked before it is timed. Then all
     are timed in turns, and rung by rung the faster half goes on with twice the samples; the default tile takes part in

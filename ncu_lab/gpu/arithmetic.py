@@ -7,6 +7,7 @@ comparisons (chained ones too), ``and``, ``or``, ``not``.
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Mapping
 
@@ -38,11 +39,7 @@ def evaluate(expression: str, sizes: Mapping[str, int]) -> int:
         ValueError: When it is no such expression, names what is not known, divides by 0 or leaves a remainder.
     """
     try:
-        tree = ast.parse(expression, mode="eval")
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(f'"{expression}" is no arithmetic: {error}') from error
-    try:
-        return int(_value(tree.body, sizes))
+        return int(_value(_parsed(expression), sizes))
     except ZeroDivisionError as error:
         raise ValueError(f'"{expression}" divides by 0') from error
 
@@ -53,11 +50,15 @@ def names(expression: str) -> set[str]:
     Raises:
         ValueError: When it is no arithmetic.
     """
+    return {node.id for node in ast.walk(_parsed(expression)) if isinstance(node, ast.Name)}
+
+
+@functools.cache
+def _parsed(expression: str) -> ast.expr:
     try:
-        tree = ast.parse(expression, mode="eval")
+        return ast.parse(expression, mode="eval").body
     except (SyntaxError, ValueError) as error:
         raise ValueError(f'"{expression}" is no arithmetic: {error}') from error
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ncu_lab.errors import InputError
-from ncu_lab.model import Expectation, Problem, Stage, StageBuild
+from ncu_lab.model import Expectation, Problem, SearchSpace, Stage, StageBuild, TileRule
 
 Mode = Literal["check", "launch", "bench", "contest", "profile", "probe", "peaks"]
 
@@ -144,5 +144,16 @@ def _stage(document: Mapping[str, Any]) -> Stage:
         name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
     }
     fields["expect"] = tuple(Expectation(**one) for one in document["expect"])
-    fields["tune"] = None  # a target runs what was built; which tiles there might be is none of its business
+    fields["tune"] = None if document["tune"] is None else _space(document["tune"])
     return Stage(**fields)
+
+
+def _space(document: Mapping[str, Any]) -> SearchSpace:
+    return SearchSpace(
+        **{
+            **document,
+            "values": {name: tuple(values) for name, values in document["values"].items()},
+            "multiples": tuple(document["multiples"]),
+            "rules": tuple(TileRule(**rule) for rule in document["rules"]),
+        }
+    )

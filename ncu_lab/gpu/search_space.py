@@ -14,7 +14,7 @@ from typing import Any
 
 from ncu_lab.errors import InputError
 from ncu_lab.gpu.arithmetic import evaluate, names
-from ncu_lab.model import Architecture, Candidate, Problem, SearchSpace, Stage, Tile, TileRule
+from ncu_lab.model import Architecture, Candidate, Problem, SearchSpace, Stage, StageBuild, Tile, TileRule
 from ncu_lab.model.architecture import MAX_BLOCK_THREADS, MAX_REGISTERS, REGISTERS_PER_SM, WARP_THREADS
 
 STATIC_SHARED_BYTES = 48 * 1024
@@ -109,6 +109,13 @@ def with_tile(stage: Stage, tile: Tile) -> Stage:
     space = _space(stage)
     m, n, k = (evaluate(one, tile) for one in space.multiples)
     return replace(stage, tile=dict(tile), block=(evaluate(space.threads, tile), 1, 1), multiples=(m, n, k))
+
+
+def as_built(stage: Stage, build: StageBuild) -> Stage:
+    """Return a stage with the tile that a build of it was made with, as its macros say."""
+    macros = dict(flag[2:].partition("=")[::2] for flag in build.flags if flag.startswith("-D"))
+    tile = {name: int(macros.get(name, size)) for name, size in stage.tile.items()}
+    return stage if stage.tune is None or tile == stage.tile else with_tile(stage, tile)
 
 
 def candidates(stage: Stage, problem: Problem, architecture: Architecture) -> list[Candidate]:

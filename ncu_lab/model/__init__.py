@@ -61,7 +61,7 @@ from ncu_lab.model.runs import (
     Session,
     Status,
 )
-from ncu_lab.model.search_space import SearchSpace, Tile, TileRule
+from ncu_lab.model.search_space import SearchSpace, Tile, TileChoice, TileRule
 from ncu_lab.model.series import SHARE_KEY, TIME_KEY, Estimate, KernelIdentity, KernelReadings, RunFilter, SeriesPoint
 from ncu_lab.model.stages import (
     DTYPE_BYTES,
@@ -96,7 +96,7 @@ from ncu_lab.model.theory import (
     Resource,
     Theory,
 )
-from ncu_lab.model.tuning import Candidate, Outcome, Rung, TileChoice, TuningRecord, shape_class
+from ncu_lab.model.tuning import Candidate, Outcome, Rung, TuningRecord, shape_class
 from ncu_lab.model.verdicts import Bound, Evidence, Fact, Verdict
 from ncu_lab.model.views import (
     Ladder,

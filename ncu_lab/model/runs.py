@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from ncu_lab.model.roofline import MeasuredPeak
+from ncu_lab.model.search_space import TileChoice
 from ncu_lab.model.stages import CheckCase, Problem, StageBuild
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class RunMeta:
         problem: None for foreign programs.
         session: What the report tells of its recording, redacted; None where there is no report.
         peaks: What the GPU was measured to reach when the run was made; empty where it was not.
+        tiles: Which tile each stage that adopts the result of a search was built with, and why.
     """
 
     id: str
@@ -138,6 +140,7 @@ class RunMeta:
     warnings: tuple[Notice, ...] = ()
     session: Session | None = None
     peaks: tuple[MeasuredPeak, ...] = ()
+    tiles: Mapping[str, TileChoice] = field(default_factory=dict)
     schema: int = SCHEMA
 
     @property

@@ -1,9 +1,10 @@
-"""Which tiles of a stage may be tried: the search space that ``kernels/stages.toml`` registers."""
+"""Which tiles of a stage may be tried, as ``kernels/stages.toml`` registers them, and which one it is built with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 Tile = Mapping[str, int]
 """Size -> value, by the names of the macros: BM, BN, BK, TM, …"""
@@ -47,3 +48,20 @@ class SearchSpace:
     derived: Mapping[str, str] = field(default_factory=dict)
     rules: tuple[TileRule, ...] = ()
     adopted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TileChoice:
+    """Which tile a stage with a search space was built with, and why.
+
+    Attributes:
+        tile: All of its sizes.
+        source: ``search`` for the best of a stored search, ``default`` for the registered tile.
+        reason: In words: which search, or why none.
+        record: File of the search below the store; None for the default.
+    """
+
+    tile: Tile
+    source: Literal["search", "default"]
+    reason: str
+    record: str | None = None

@@ -121,20 +121,3 @@ class TuningRecord:
     def winner(self) -> Candidate | None:
         """The best candidate; None where the search is unfinished."""
         return None if self.best is None else self.candidate(self.best)
-
-
-@dataclass(frozen=True, slots=True)
-class TileChoice:
-    """Which tile a stage with a search space was built with, and why.
-
-    Attributes:
-        tile: All of its sizes.
-        source: ``search`` for the best of a stored search, ``default`` for the registered tile.
-        reason: In words: which search, or why none.
-        record: File of the search below the store; None for the default.
-    """
-
-    tile: Tile
-    source: Literal["search", "default"]
-    reason: str
-    record: str | None = None

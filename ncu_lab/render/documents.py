@@ -46,6 +46,7 @@ def show_document(
         "environment": asdict(meta.environment),
         "session": asdict(meta.session) if meta.session else None,
         "peaks": peak_documents(meta.peaks, view.datasheet),
+        "tiles": {id: asdict(choice) for id, choice in meta.tiles.items()},
         "launches": launches,
         "warnings": notices_document(meta.warnings),
     }

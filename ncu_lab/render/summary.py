@@ -20,6 +20,7 @@ from ncu_lab.render.numbers import MISSING
 from ncu_lab.render.roofs import headline, levels
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped, sign
+from ncu_lab.render.tuning import tile_words
 from ncu_lab.render.wording import (
     context_words,
     extent,
@@ -171,6 +172,8 @@ def launch_lines(view: RunView, summary: LaunchSummary) -> list[tuple[str, list[
     ]
     if row is not None and row.time_source == "timings":
         lines.insert(0, ("timed", _timed(row)))
+    if choice := view.run.meta.tiles.get(summary.stage or ""):
+        lines.append(("tile", [tile_words(choice)]))
     if spills := summary.value("local_spill_requests"):
         lines.append(("spills", [f"{numbers.count(spills)} requests to local memory ", _sign(False)]))
     return lines

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ncu_lab.model import Candidate, Json, Outcome, TuningRecord
+from ncu_lab.model import Candidate, Json, Outcome, TileChoice, TuningRecord
 from ncu_lab.render import numbers
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD
@@ -115,6 +115,12 @@ def rejections(record: TuningRecord) -> list[str]:
             reasons.setdefault(re.sub(r"\d+", "#", one.why), []).append(one)
     ordered = sorted(reasons.values(), key=len, reverse=True)
     return [f"{len(found)} as {found[0].label}: {found[0].why}" for found in ordered]
+
+
+def tile_words(choice: TileChoice) -> str:
+    """Say which tile a stage was built with and why: ``128×128×16×8×8, best of 128 tiles at 4096³ on 2026-11-30``."""
+    sizes = "×".join(str(size) for size in choice.tile.values())
+    return f"{sizes}, {'the default: ' if choice.source == 'default' else ''}{choice.reason}"
 
 
 def tuning_title(record: TuningRecord) -> str:

@@ -19,6 +19,7 @@ from ncu_lab.model import Device, MeasuredPeak, Notice, Problem, Reporter, Stage
 from ncu_lab.model.bench_record import BenchRecord, ReferenceTrial
 from ncu_lab.render.numbers import duration_spread, flop_rate, share
 from ncu_lab.store.bench_files import write_bench
+from ncu_lab.workflows.best_tiles import with_best_tiles
 from ncu_lab.workflows.building import build_stages
 from ncu_lab.workflows.measuring import measure_peaks
 from ncu_lab.workflows.recording import kernels_state
@@ -53,6 +54,7 @@ class Bench:
     nvcc: str | None = None
 
 
+@with_best_tiles
 def time_stages(
     ids: Sequence[str],
     problem: Problem,

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from ncu_lab.gpu.devices import current_device, gpu_problem
 from ncu_lab.gpu.registry import load_stages, tiles_in_use, using_tiles
 from ncu_lab.gpu.search_space import fits_kernel, misfit
 from ncu_lab.model import Problem, ProgressEvent, Reporter, Stage, TileChoice, TuningRecord, shape_class, silent
+from ncu_lab.render.tuning import tile_words
 from ncu_lab.store import default_store
 from ncu_lab.store.tuning_files import FOLDER, read_tuning
+
+Rest = ParamSpec("Rest")
+Result = TypeVar("Result")
+
+
+def with_best_tiles(
+    work: Callable[Concatenate[Sequence[str], Problem, Rest], Result],
+) -> Callable[Concatenate[Sequence[str], Problem, Rest], Result]:
+    """Let work on stages and a problem, its first arguments, go on inside :func:`best_tiles` of the default store."""
+
+    @functools.wraps(work)
+    def inside(ids: Sequence[str], problem: Problem, /, *rest: Rest.args, **named: Rest.kwargs) -> Result:
+        report = cast(Reporter, named.get("report", silent))
+        with best_tiles(ids, problem, report=report):
+            return work(ids, problem, *rest, **named)
+
+    return inside
 
 
 @contextmanager
@@ -70,14 +90,8 @@ def choose_tile(
             continue  # its guarded path would run where that of the default need not
         reason = f"best of {_timed(record)} tiles at {record.problem.label} on {record.created[:10]}"
         return TileChoice(winner.tile, "search", reason, f"{FOLDER}/{file.name}")
-    why = "that fits" if here else f"of {wanted} on {device}"
-    return TileChoice(stage.tile, "default", f"no search {why} is stored")
-
-
-def tile_words(choice: TileChoice) -> str:
-    """Say which tile was chosen and why: ``128×128×16×8×8: best of 128 tiles at 4096³ on 2026-11-30``."""
-    sizes = "×".join(str(size) for size in choice.tile.values())
-    return f"{sizes} ({'×'.join(choice.tile)}): {'default, ' if choice.source == 'default' else ''}{choice.reason}"
+    why = "the stored search found a tile that does not fit" if here else "no search of this shape and GPU is stored"
+    return TileChoice(stage.tile, "default", why)
 
 
 def _timed(record: TuningRecord) -> int:

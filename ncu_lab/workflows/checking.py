@@ -13,11 +13,13 @@ from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.gpu.request import TargetRequest, subjects_of
 from ncu_lab.gpu.supervisor import run_target
 from ncu_lab.model import CheckCase, Problem, Reporter, silent
+from ncu_lab.workflows.best_tiles import with_best_tiles
 from ncu_lab.workflows.building import build_stages
 
 TIMEOUT_S = 1800.0
 
 
+@with_best_tiles
 def check_stages(
     ids: Sequence[str],
     problem: Problem,

@@ -142,6 +142,8 @@ def _compiled(
     build = builds[one.label]
     threads = with_tile(stage, one.tile).block[0]
     held = occupancy(architecture, BlockDemand(threads, build.registers, build.shared_bytes, build.barriers))
+    if not held.blocks:
+        return replace(one, outcome="rejected", why=f"an SM holds no block of it: {' and '.join(held.limited_by)}")
     return replace(
         one,
         registers=build.registers,
@@ -153,5 +155,5 @@ def _compiled(
 
 
 def buildable(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates that compiled and of which an SM holds a block."""
+    """Return the candidates that compiled, and of which an SM holds a block."""
     return [one for one in found if one.blocks_per_sm]

@@ -12,6 +12,7 @@ from ncu_lab.errors import InputError, UsageError
 from ncu_lab.gpu.compile import cached_build
 from ncu_lab.gpu.datasheets import datasheet_of, datasheets, find_datasheet
 from ncu_lab.gpu.registry import find_stage, load_stages
+from ncu_lab.gpu.search_space import as_built
 from ncu_lab.model import (
     DTYPE_BYTES,
     BlockDemand,
@@ -92,6 +93,7 @@ def model_stage(id: str, problem: Problem, device: Datasheet, store: Path) -> Th
             f"Theory alone: ncu-lab model {_as_tile(stage)} --device {device.id}",
         )
     build, demand_from = _build(stage, device, store)
+    stage = stage if build is None else as_built(stage, build)
     demand = None if build is None else _demand(stage, build)
     shape = stage.shape(problem)
     return predict(shape_of_stage(stage, shape, demand, demand_from), shape, device, _measured(stage, device, store))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -32,10 +32,12 @@ from ncu_lab.model import (
     Reporter,
     Run,
     Stage,
+    TileChoice,
     silent,
 )
 from ncu_lab.store import Store
 from ncu_lab.workflows.benching import time_stages
+from ncu_lab.workflows.best_tiles import best_tiles
 from ncu_lab.workflows.building import build_stages
 from ncu_lab.workflows.checking import check_stages
 from ncu_lab.workflows.collecting import Collected, CollectionError, Job, check_collection, collect
@@ -141,11 +143,17 @@ def profile_stages(request: ProfileRequest, store_dir: Path, report: Reporter = 
         CheckFailedError: When a kernel gives a wrong result; the run is stored without a profile.
         ProgramError: When a kernel or ncu failed; what was done until then is stored.
     """
+    with best_tiles(request.stages, request.problem, store_dir, report) as tiles:
+        return _profile_stages(request, tiles, store_dir, report)
+
+
+def _profile_stages(request: ProfileRequest, tiles: Mapping[str, TileChoice], store_dir: Path, report: Reporter) -> Run:
     stages = resolve_stages(request)
     store, ncu = _ready(store_dir, request.settings.collection)
     draft = Draft(
         ncu,
         request.settings.collection,
+        tiles=tiles,
         command=request.settings.command,
         stages=stages,
         problem=request.problem,

@@ -36,6 +36,7 @@ from ncu_lab.model import (
     Stage,
     StageBuild,
     Status,
+    TileChoice,
     silent,
     table,
 )
@@ -62,6 +63,7 @@ class Draft:
         device: The GPU, when it was asked before the report said it.
         cuda: Version of the CUDA runtime in use, where known.
         peaks: What the GPU was measured to reach.
+        tiles: Which tile each stage that adopts a search's result was built with, and why.
         status: What the run is if it ends here.
         stored_as: Its id, once it is stored.
         sources: Text of every file of the kernels, by the names that the compiler gives them.
@@ -76,6 +78,7 @@ class Draft:
     device: Device | None = None
     cuda: str | None = None
     peaks: tuple[MeasuredPeak, ...] = ()
+    tiles: Mapping[str, TileChoice] = field(default_factory=dict)
     status: Status = "profile_failed"
     stored_as: str | None = None
     builds: Sequence[StageBuild] = ()
@@ -142,6 +145,7 @@ class Draft:
             warnings=(*(parsed.notices if parsed else ()), *self.notices),
             session=redact(parsed.session) if parsed and parsed.session else None,
             peaks=self.peaks,
+            tiles=self.tiles,
         )
         return Run(
             meta=meta,

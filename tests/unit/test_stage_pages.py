@@ -11,12 +11,16 @@ from types import ModuleType
 import pytest
 
 from ncu_lab.gpu.registry import load_stages
+from ncu_lab.resources import data_dir
+from ncu_lab.workflows.climbing import ladder
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "stages"
 STAGES = load_stages()
 KERNELS = [stage for stage in STAGES.values() if not stage.is_reference]
 PAGES = sorted(FOLDER.glob("*.md"))
+RECORDED = {row.stage.id for row in ladder(data_dir("examples"), size=4096).rows}
+"""Stages of the bundled run, whose counters a page can show."""
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +43,10 @@ def text(name: str) -> str:
 @pytest.mark.parametrize("stage", KERNELS, ids=lambda stage: stage.id)
 def test_every_stage_has_a_page_with_every_block(stage):
     page = text(stage.id)
+    if stage.id not in RECORDED:
+        assert f"<!-- header {stage.id} -->" in page
+        assert "The bundled runs were made before this stage existed" in " ".join(page.split())
+        return
     blocks = [f"<!-- header {stage.id} -->", f"<!-- $ ncu-lab model --stage {stage.id} --device h200 --example -->"]
     blocks += [f"<!-- $ ncu-lab show --stage {stage.id} --example -->"]
     blocks += [f"<!-- {word} {stage.id} -->" for word in ("roof", "waits", "hot lines")]

@@ -12,7 +12,7 @@ HEAD = "stage,gpu,problem,quantity,value,unit,source,url,note\n"
 NAIVE = "naive,A GPU,4096³,speed,100,GFLOP/s,A post,https://example.org/,\n"
 COALESCED = "coalesced,A GPU,4096³,speed,650,GFLOP/s,A post,https://example.org/,with a note\n"
 CUBLAS = "cublas-fp32,A GPU,4096³,speed,1000,GFLOP/s,A post,https://example.org/,\n"
-UNKNOWN = "autotuned,A GPU,4096³,speed,800,GFLOP/s,A post,https://example.org/,\n"
+UNKNOWN = "elsewhere,A GPU,4096³,speed,800,GFLOP/s,A post,https://example.org/,\n"
 NO_STAGE = ",A GPU,4096³,speed,5,GFLOP/s,A post,https://example.org/,nothing here does that\n"
 
 
@@ -33,8 +33,8 @@ def test_ratios_are_within_the_source(tmp_path: Path) -> None:
 
 def test_a_stage_that_the_ladder_lacks_takes_the_only_reference(tmp_path: Path) -> None:
     other = CUBLAS.replace("cublas-fp32", "cublas-tf32")
-    assert load(tmp_path, HEAD + UNKNOWN + CUBLAS)["autotuned"].share_of_reference == pytest.approx(0.8)
-    assert load(tmp_path, HEAD + UNKNOWN + CUBLAS + other)["autotuned"].share_of_reference is None
+    assert load(tmp_path, HEAD + UNKNOWN + CUBLAS)["elsewhere"].share_of_reference == pytest.approx(0.8)
+    assert load(tmp_path, HEAD + UNKNOWN + CUBLAS + other)["elsewhere"].share_of_reference is None
 
 
 def test_unlike_gpus_problems_and_sources_are_never_divided(tmp_path: Path) -> None:

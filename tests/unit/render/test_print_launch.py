@@ -212,7 +212,9 @@ def test_json_names_the_section_of_what_was_not_collected():
 def test_json_has_the_documented_shape():
     seen = view(golden_run(["2d"]))
     document = json.loads(json_text(show_document(seen, seen.summaries)))
-    assert set(document) == {"schema", "source", "device", "environment", "session", "peaks", "launches", "warnings"}
+    assert set(document) == {
+        "schema", "source", "device", "environment", "session", "peaks", "tiles", "launches", "warnings",
+    }  # fmt: skip
     launch = document["launches"][0]
     assert {"launch", "stage", "kernel", "function", "grid", "block", "workload", "nvtx", "metrics", "stalls"} <= set(
         launch
