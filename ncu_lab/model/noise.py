@@ -33,8 +33,9 @@ class Repeatability:
 
 _PROCESSES = 0.0005
 _UNITS = 0.015
-"""Sinha et al., Not All GPUs Are Created Equal (SC 2022): GPUs of one model differ by 8 % between the whiskers of a box
-plot, which are 5.4 standard deviations apart."""
+"""A choice, not a measurement: how two GPUs of one model differ is rarely known. Sinha et al., Not All GPUs Are Created
+Equal (arXiv 2208.11035, abstract), report 8 % of performance variation on average within clusters of one model. Taken
+for the width that holds 99 % of normally distributed GPUs, which the abstract does not say, that is 5.15 of these."""
 
 _IDENTICAL = Repeatability(0.0)
 _COUNTED = Repeatability(0.0002)
