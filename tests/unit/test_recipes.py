@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import history_repo
 import pytest
 import recipe_outputs
 import typer
@@ -58,3 +63,46 @@ def test_every_command_of_a_recipe_has_options_that_exist(name: str) -> None:
         }
         used = {word for word in words if word.startswith("--")}
         assert used <= known, line
+
+
+@pytest.mark.parametrize("name", ["github-gpu.yml", "github-static.yml"])
+def test_github_takes_a_workflow(name: str) -> None:
+    pytest.importorskip("check_jsonschema", reason="GitHub's schema of workflows comes with check-jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
+    done = subprocess.run([*command, str(RECIPES / name)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _steps(name: str) -> list[dict[str, Any]]:
+    yaml = pytest.importorskip("ruamel.yaml", reason="a reader of YAML comes with check-jsonschema").YAML(typ="safe")
+    (job,) = yaml.load((RECIPES / name).read_text("utf-8"))["jobs"].values()
+    steps: list[dict[str, Any]] = job["steps"]
+    return steps
+
+
+@pytest.mark.git
+def test_the_shell_steps_of_the_static_recipe_run_in_a_fresh_clone(tmp_path: Path) -> None:
+    if _why_other_numbers() == "nvcc is not here":
+        pytest.skip("nvcc is not here")
+    steps = [step for step in _steps("github-static.yml") if "run" in step and "pip install" not in step["run"]]
+    assert [step["name"] for step in steps] == ["Annotate the kernels that fail", "Summary and test report"]
+    whole, clone, summary = tmp_path / "whole", tmp_path / "clone", tmp_path / "summary.md"
+    commits = history_repo.make(whole)
+    for command in (
+        ["git", "-C", str(whole), "branch", "-f", "-q", "base", commits["conflict"]],
+        ["git", "clone", "-q", str(whole), str(clone)],
+        ["git", "-C", str(clone), "checkout", "-q", commits["padded"]],
+    ):
+        subprocess.run(command, check=True)
+    said: list[subprocess.CompletedProcess[str]] = []
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    wanted = {"GITHUB_BASE_REF": "base", "GITHUB_STEP_SUMMARY": str(summary), "NCU_LAB_CACHE": str(tmp_path / "cache")}
+    for step in steps:
+        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        environment = {**os.environ, "PATH": path, **wanted}
+        said.append(subprocess.run(shell, cwd=clone, capture_output=True, text=True, env=environment))
+    assert said[0].returncode == 1
+    assert "::error file=kernels/gram.cu,line=" in said[0].stdout
+    assert said[1].returncode == 0, said[1].stderr
+    assert summary.read_text("utf-8").startswith("### ✗ Failed: ")
+    assert "<testsuites" in (clone / "gate.xml").read_text("utf-8")
