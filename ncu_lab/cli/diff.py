@@ -71,6 +71,7 @@ def diff(
     Launches are paired by stage or NVTX range, else by kernel, then launch shape, then likeness. Two stages, as in
     diff 1d 2d, are compared with each other. The exit code is 0 whatever the comparison finds.
     """
+    from ncu_lab.cli.progress import index_with_progress
     from ncu_lab.render.diff import comparison_markdown, print_comparison
     from ncu_lab.render.diff_documents import FLAT_COLUMNS, comparison_document, comparison_rows
     from ncu_lab.render.terminal import Terminal, emit, emit_document
@@ -80,6 +81,7 @@ def diff(
     if (a is None) != (b is None):
         raise UsageError("one run is named, and two are compared", f"ncu-lab diff {a} @last compares it with the last.")
     folder, where = store_to_read(store, example), store_words(store, example)
+    index_with_progress(folder)
     before, after = (a, b) if a is not None and b is not None else LAST_TWO
     found = compare(
         before,

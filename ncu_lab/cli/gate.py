@@ -121,10 +121,13 @@ def gate(
         _refuse("--static", {"--store": store, "--example": example})
         result = _static(chosen, against, stage, arch)
         return _tell(result, format, "")
+    from ncu_lab.cli.progress import index_with_progress
+
     _refuse("stored runs (add --static)", {"--arch": arch})
     if against is not None and baseline is not None:
         raise UsageError("--against and --baseline exclude each other", "Each says what to compare with; give one.")
     folder, where = store_to_read(store, example), store_words(store, example)
+    index_with_progress(folder)
     if save_baseline is not None:
         _refuse("--save-baseline", {"--against": against, "--baseline": baseline, "--stage": stage, "--force": force})
         _save(b, folder, where, save_baseline)

@@ -48,6 +48,7 @@ def ladder(
     Each stage comes from the newest run of the problem on one device; without --size, of the newest run's problem.
     """
     from ncu_lab.cli.options import refuse_below_one
+    from ncu_lab.cli.progress import index_with_progress
     from ncu_lab.render.documents import ladder_document
     from ncu_lab.render.terminal import emit_document
     from ncu_lab.workflows.climbing import ladder as build
@@ -58,6 +59,7 @@ def ladder(
             "--expectations, --published and --steps are tables of their own", "Ask for one; --format json holds all."
         )
     folder, where = store_to_read(store, example, only_runs=True), store_words(store, example)
+    index_with_progress(folder)
     found = build(folder, size=EXAMPLE_SIZE if example and size is None else size)
     for notice in found.warnings:
         warn(notice.message)

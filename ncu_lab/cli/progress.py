@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ncu_lab.model import ProgressEvent, Reporter
@@ -55,6 +56,14 @@ def progress_reporter(
         yield reporter
     finally:
         reporter.close()
+
+
+def index_with_progress(store: Path) -> None:
+    """Show the progress of reading a large store for the first time, before a command that looks something up in it."""
+    from ncu_lab.workflows.indexing import index_anew
+
+    with progress_reporter() as report:
+        index_anew(store, report)
 
 
 class _Lines:

@@ -86,6 +86,7 @@ def show(
 
     What ncu itself warned of when the run was made is in --format json.
     """
+    from ncu_lab.cli.progress import index_with_progress
     from ncu_lab.render.source import CodeChoice
     from ncu_lab.store import Store
     from ncu_lab.workflows.climbing import view
@@ -95,6 +96,7 @@ def show(
         raise UsageError("--sort and --lines are of the lines of source", "Add --source or --sass.")
     choice = CodeChoice(sass, sort.value, lines) if source or sass else None
     folder, where = store_to_read(store, example), store_words(store, example)
+    index_with_progress(folder)
     found = find_run_of(stage, folder, where) if what is None and stage else find_run(what or LAST, folder, where)
     seen = view(found.run)
     for notice in (*found.passed_over, *seen.run.meta.warnings):

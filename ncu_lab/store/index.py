@@ -73,6 +73,11 @@ _KINDS = (tuple[str, ...], Problem | None, Device | None, Environment)
 """Types of the last columns."""
 
 
+def is_kept(store: Path) -> bool:
+    """Whether a store has an index that this version reads: without one all runs are read first."""
+    return (store / FOLDER / f"{_fingerprint()}.sqlite").is_file()
+
+
 class RunIndex:
     """The index of one store, in memory; :meth:`refresh` first, :meth:`save` last."""
 

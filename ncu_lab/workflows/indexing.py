@@ -25,7 +25,7 @@ from ncu_lab.model import (
 )
 from ncu_lab.store import Store
 from ncu_lab.store.directory import passed_over
-from ncu_lab.store.index import WORTH_SAVING, RunIndex
+from ncu_lab.store.index import WORTH_SAVING, RunIndex, is_kept
 
 INDEX_NOT_KEPT = "index_not_kept"
 """Code of the notice that a store is read as a whole every time."""
@@ -51,6 +51,16 @@ def list_runs(
     """
     index, notices = _up_to_date(store, report)
     return [meta for meta in index.metas() if wanted.fits(meta)], [*notices, *_saved(index, store)]
+
+
+def index_anew(store: Path, report: Reporter) -> None:
+    """Read all runs of a large store that has no index yet, telling of progress; later readers find it.
+
+    Raises:
+        InputError: When the store is no folder, or cannot be listed.
+    """
+    if not is_kept(store) and len(Store(store).folder_names()) >= WORTH_SAVING:
+        list_runs(store, report=report)
 
 
 def series(

@@ -111,6 +111,20 @@ def test_many_new_runs_are_told_of_and_few_are_not(store: Path, monkeypatch: pyt
     assert told[-1].detail == "4 new or changed runs"
 
 
+def test_a_large_store_without_an_index_is_read_once_with_progress(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[ProgressEvent] = []
+    indexing.index_anew(store, told.append)
+    assert told == [], "a small store is not worth it"
+    monkeypatch.setattr(indexing, "WORTH_SAVING", 4)
+    monkeypatch.setattr(index, "WORTH_SAVING", 4)
+    indexing.index_anew(store, told.append)
+    assert [event.state for event in told] == ["update", "done"]
+    indexing.index_anew(store, told.append)
+    assert len(told) == 2
+
+
 def test_a_store_without_an_index_says_so_once(store: Path) -> None:
     (store / ".index").write_text("in the way")
     points, [notice] = series(store, "time_ns")
@@ -124,7 +138,7 @@ import sys
 sys.path[:0] = {paths!r}
 from pathlib import Path
 from golden_runs import golden_run
-from ncu_lab.store import Store
+from ncu_lab.store import Store, index
 from ncu_lab.workflows.indexing import list_runs, series
 store, who = Path(sys.argv[1]), sys.argv[2]
 for number in range(20):
