@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
 
 from ncu_lab.analyze.attribution import largest_contributions
 from ncu_lab.analyze.ideal_changes import against_ideal
+from ncu_lab.analyze.summary import summarize
 from ncu_lab.errors import InputError, NcuLabError, UsageError
 from ncu_lab.model import Attribution, Contribution, LaunchSummary, Roofline, Run, RunMeta
-from ncu_lab.model.comparison import Comparison, MetricChange, Pair
+from ncu_lab.model.comparison import Comparison, MetricChange, MovedLine, Pair
 from ncu_lab.model.noise import NoiseTable
 from ncu_lab.render.compare_tables import pair_keys
-from ncu_lab.workflows.comparing import compare
+from ncu_lab.workflows.comparing import compare, find_lines, is_itself
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab.workflows.measuring_noise import read_noise_table
 from ncu_lab.workflows.placing import place_launch
@@ -33,6 +34,11 @@ class ServedShelf:
     """What an address may name: runs of the served store, their commits and stages, and opened files. No paths."""
 
     runs: RunData
+    summaries: Callable[[Run], list[LaunchSummary]] = summarize
+
+    def summarize(self, run: Run) -> list[LaunchSummary]:
+        """Return the launches of a run."""
+        return self.summaries(run)
 
     def of_revision(self, reference: str) -> list[RunMeta]:
         """List the complete runs of a commit that runs know: the beginning of its hash, or the branch it was on.
@@ -128,6 +134,9 @@ class CompareData:
     runs: RunData
     _lock: RLock = field(default_factory=RLock, repr=False)
     _comparisons: Recent = field(default_factory=lambda: Recent(_KEPT), repr=False)
+    _lines_lock: RLock = field(default_factory=RLock, repr=False)
+    _lines: Recent = field(default_factory=lambda: Recent(4 * _KEPT), repr=False)
+    _launches: Recent = field(default_factory=lambda: Recent(_KEPT), repr=False)
     _pairs: Recent = field(default_factory=lambda: Recent(4 * _KEPT), repr=False)
 
     def comparison(self, view: CompareView) -> Comparison:
@@ -153,8 +162,26 @@ class CompareData:
             launch_a=view.la,
             launch_b=view.lb,
             noise=self._noise(),
-            shelf=ServedShelf(self.runs),
+            shelf=ServedShelf(self.runs, self._summaries),
+            lines=False,
         )
+
+    def _summaries(self, run: Run) -> list[LaunchSummary]:
+        return self._launches.get((self.runs.version(), run.meta.id), lambda: summarize(run))
+
+    def lines(self, shown: ShownPair) -> tuple[MovedLine, ...]:
+        """Return the lines of source whose samples moved; found when they are asked for, as that takes longest.
+
+        Raises:
+            InputError: When a run cannot be read any more.
+        """
+        pair = shown.pair
+        if pair.run_a is None or pair.run_b is None or pair.chosen_a is None or pair.chosen_b is None:
+            return ()
+        a, b = self.runs.run(pair.run_a.id), self.runs.run(pair.run_b.id)
+        key = (self.runs.version(), a.meta.id, b.meta.id, pair.chosen_a.launch, pair.chosen_b.launch)
+        with self._lines_lock:
+            return self._lines.get(key, lambda: find_lines(pair, a, b))
 
     def _noise(self) -> NoiseTable:
         table, _ = read_noise_table(self.runs.store)
@@ -194,7 +221,7 @@ class CompareData:
             against_ideal(pair.metrics),
             largest_contributions(split) if isinstance(split, Attribution) else (),
             self._rooflines(pair),
-            _is_itself(pair),
+            is_itself(pair),
         )
 
     def _rooflines(self, pair: Pair) -> tuple[Roofline, Roofline] | None:
@@ -225,8 +252,3 @@ def _most_telling(pairs: Sequence[Pair]) -> int:
     if changed:
         return -max(changed)[1]
     return next((place for place, pair in enumerate(pairs) if pair.is_on_both_sides), 0)
-
-
-def _is_itself(pair: Pair) -> bool:
-    same = pair.run_a is not None and pair.run_b is not None and pair.run_a.id == pair.run_b.id
-    return same and pair.launches_a == pair.launches_b

@@ -74,7 +74,7 @@ _CAPITALS = {
     "flop": "FLOP",
 }
 
-_FAR_APART = 20.0
+_FAR_APART = 50.0
 """Durations of a larger ratio are not written to one digit: of the smaller one too little would be left."""
 
 _SMALL = 0.1

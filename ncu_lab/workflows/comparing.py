@@ -22,7 +22,7 @@ from ncu_lab.analyze.timings import counted_samples, timing_samples
 from ncu_lab.errors import UsageError
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import HotSpots, LaunchSummary, Run, Stage, StageBuild, TimingSample
-from ncu_lab.model.comparison import Comparability, ComparedSide, Comparison, Fingerprint, MetricChange, Pair
+from ncu_lab.model.comparison import Comparability, ComparedSide, Comparison, Fingerprint, MetricChange, MovedLine, Pair
 from ncu_lab.model.noise import NoiseTable
 from ncu_lab.workflows.locating import hot_spots
 from ncu_lab.workflows.measuring_noise import read_noise_table
@@ -50,6 +50,7 @@ def compare(
     force: bool = False,
     noise: NoiseTable | None = None,
     shelf: Shelf | None = None,
+    lines: bool = True,
 ) -> Comparison:
     """Compare two runs, or the runs of two revisions.
 
@@ -68,6 +69,7 @@ def compare(
         force: Whether to compare what is not comparable.
         noise: How well quantities repeat; by default what the store has measured of it.
         shelf: Where references are looked up; by default in the store, and as paths.
+        lines: Whether to find the lines of source that moved, which takes longest; :func:`find_lines` does of one pair.
 
     Raises:
         InputError: When a reference means nothing, or its run cannot be read.
@@ -79,7 +81,7 @@ def compare(
         _choose(side_a, side_b, launch_a, launch_b)
     _keep_stages([side for sides in contexts for side in sides], stages)
     measured, unread = (noise, []) if noise is not None else read_noise_table(store)
-    judge = _Judge(load_stages(), force, measured)
+    judge = _Judge(load_stages(), force, measured, lines)
     pairs: list[Pair] = []
     for side_a, side_b in contexts:
         found = _paired(side_a, side_b, by_hand, chosen=launch_a is not None or launch_b is not None)
@@ -208,6 +210,7 @@ class _Judge:
     stages: Mapping[str, Stage]
     force: bool
     noise: NoiseTable
+    lines: bool = True
     _fingerprints: dict[int, Fingerprint] = field(default_factory=dict)
     _counters: dict[int, dict[int, dict[str, float]]] = field(default_factory=dict)
     _samples: dict[int, list[TimingSample]] = field(default_factory=dict)
@@ -215,7 +218,9 @@ class _Judge:
     def pairs(self, pairs: Sequence[Pair], a: Side, b: Side) -> list[Pair]:
         """Judge the pairs of two sides."""
         judged = [self._judged(one, a, b) for one in pairs]
-        alike = [one for one in judged if self._has_lines(one)]
+        if not self.lines:
+            return judged
+        alike = [one for one in judged if _has_lines(one)]
         spots_a = _spots((a.run_of(one.chosen_a), one.chosen_a) for one in alike if one.chosen_a)
         spots_b = _spots((b.run_of(one.chosen_b), one.chosen_b) for one in alike if one.chosen_b)
         return [
@@ -224,11 +229,6 @@ class _Judge:
             else one
             for one in judged
         ]
-
-    def _has_lines(self, one: Pair) -> bool:
-        if one.chosen_a is None or one.chosen_b is None or one.comparability.against("noisy") is not None:
-            return False
-        return not _is_itself(one)
 
     def _judged(self, one: Pair, a: Side, b: Side) -> Pair:
         run_a = a.run_of(one.launches_a[0]) if one.launches_a else None
@@ -283,7 +283,29 @@ class _Judge:
         return TimeEvidence(tuple(samples), call_durations(launches), kernel, is_stage=stage is not None)
 
 
-def _is_itself(one: Pair) -> bool:
+def find_lines(one: Pair, run_a: Run, run_b: Run) -> tuple[MovedLine, ...]:
+    """Return the lines of source of a pair whose share of the samples moved; none where that cannot be told.
+
+    Args:
+        one: The pair.
+        run_a: The run of its launches of A.
+        run_b: Likewise of B.
+    """
+    if not _has_lines(one) or one.chosen_a is None or one.chosen_b is None:
+        return ()
+    spots = [
+        hot_spots(run, [chosen.launch])[chosen.launch] for run, chosen in ((run_a, one.chosen_a), (run_b, one.chosen_b))
+    ]
+    return moved_lines(*spots)
+
+
+def _has_lines(one: Pair) -> bool:
+    if one.chosen_a is None or one.chosen_b is None or one.comparability.against("noisy") is not None:
+        return False
+    return not is_itself(one)
+
+
+def is_itself(one: Pair) -> bool:
     """Whether a launch is compared with itself."""
     same_run = one.run_a is not None and one.run_b is not None and one.run_a.id == one.run_b.id
     return same_run and one.launches_a == one.launches_b

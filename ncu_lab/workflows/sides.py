@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -38,6 +38,9 @@ class Shelf(Protocol):
             InputError: When it cannot be read.
         """
 
+    def summarize(self, run: Run) -> list[LaunchSummary]:
+        """Return the launches of a run by the catalogue."""
+
 
 class StoreShelf:
     """A store, and whatever files a user names: what the commands look in."""
@@ -63,6 +66,10 @@ class StoreShelf:
         """Read a run whole."""
         return self._store.read_whole(run)
 
+    def summarize(self, run: Run) -> list[LaunchSummary]:
+        """See :func:`ncu_lab.analyze.summary.summarize`."""
+        return summarize(run)
+
 
 @dataclass
 class Side:
@@ -75,12 +82,14 @@ class Side:
         all: Launches of all runs, each as far as no newer run has their stage.
         launches: Those of them that are compared.
         notices: Of runs that were passed over or left out.
+        summarize: Returns the launches of a run.
     """
 
     reference: str
     runs: list[Run]
     stage: str | None = None
     notices: list[Notice] = field(default_factory=list)
+    summarize: Callable[[Run], list[LaunchSummary]] = summarize
     all: list[LaunchSummary] = field(init=False)
     launches: list[LaunchSummary] = field(init=False)
 
@@ -89,7 +98,7 @@ class Side:
         self.all = []
         covered: set[str | None] = set()
         for run in self.runs:
-            own = [one for one in summarize(run) if one.stage is None or one.stage not in covered]
+            own = [one for one in self.summarize(run) if one.stage is None or one.stage not in covered]
             covered |= {one.stage for one in own}
             self._run_of |= {id(one): run for one in own}
             self.all += own
@@ -146,9 +155,10 @@ class _Candidates:
     def side(self, context: Context) -> Side:
         """Read the runs of one context."""
         if self._found is not None:
-            return Side(self.reference, [self._found.run], self._found.stage, list(self._found.passed_over))
+            passed = list(self._found.passed_over)
+            return Side(self.reference, [self._found.run], self._found.stage, passed, self._shelf.summarize)
         runs, notices = self._newest_per_stage([meta for meta in self._metas if _context(meta) == context])
-        return Side(self.reference, runs, notices=notices)
+        return Side(self.reference, runs, notices=notices, summarize=self._shelf.summarize)
 
     def _newest_per_stage(self, metas: Sequence[RunMeta]) -> tuple[list[Run], list[Notice]]:
         """Read, the best first, the runs that bring a stage which none before them has.

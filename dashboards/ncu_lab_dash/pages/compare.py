@@ -251,7 +251,10 @@ def _register_tables(app: Dash, data: CompareData) -> None:
         shown = data.find(_view(told, pair)) if told is not None else None
         if shown is None:
             raise PreventUpdate
-        lines = shown.pair.lines
+        try:
+            lines = data.lines(shown)
+        except NcuLabError:
+            raise PreventUpdate from None  # the run is just going; the page's words follow
         title = unbroken(visible(words.lines_headline(lines)))
         if not lines:
             return title, "", cards.no_lines(shown), []
