@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ncu_lab.errors import InputError
-from ncu_lab.model import Run, RunMeta
+from ncu_lab.model import LaunchSummary, Run, RunMeta
 from ncu_lab.store import Store
 from ncu_lab.store.baseline import unpack_baseline, write_baseline
 from ncu_lab.workflows.gating import Reference
@@ -51,6 +51,10 @@ class BaselineShelf:
         """
         own = any(meta.id == run for meta in self._metas)
         return self._baseline.read_whole(run) if own else self._rest.read(run)
+
+    def summarize(self, run: Run) -> list[LaunchSummary]:
+        """Return the launches of a run by the catalogue."""
+        return self._rest.summarize(run)
 
 
 @contextmanager
