@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,9 @@ from ncu_lab_dash.view import AUTO, View
 _CHIPS: Mapping[str, str] = {"met": "chip better", "missed": "chip worse", "not_collected": "chip"}
 
 _LINK = "button quiet-link"
+
+ENDS = "data-ends"
+"""Property of a component that ``assets/ladder.js`` fills with the lists of :func:`ends_json`."""
 
 
 def show_theory(ladder: Ladder, view: View, _: Screen) -> tuple[Any, ...]:
@@ -81,7 +85,7 @@ def actions(ladder: Ladder, row: LadderRow) -> list[html.A]:
 
 
 def show_steps(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
-    """Return the figure of what bought each step, its title, note, legend, foot and table."""
+    """Return the figure of what bought each step, its title, note, foot and table."""
     told, theme = words.steps_card(ladder), theme_of(view.theme, screen)
     drawn = bool(step_rows(ladder))
     figure = steps_figure(ladder, theme, column_width(screen), selected=view.stage, family=view.focus)
@@ -90,7 +94,6 @@ def show_steps(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
         "" if drawn else "no-figure",
         unbroken(told.title),
         told.note if drawn else "No step can be split: the stages of its two ends were not both profiled.",
-        steps_legend(families_shown(ladder), theme, view.focus) if drawn else [],
         unbroken(told.foot),
         table_json(*told.table) if drawn else "",
     )
@@ -102,7 +105,8 @@ def ends(ladder: Ladder, view: View) -> tuple[str | None, str | None]:
     A selected stage that has no predecessor here begins the waterfall instead, which then leads to the first stage
     that follows from it. Without a selection it shows the last step of the longest row of steps.
     """
-    last = ladder.chain.stages[-1] if ladder.chain else next((row.stage.id for row in reversed(ladder.rows)), None)
+    followers = [row.stage.id for row in ladder.rows if ladder.row(row.stage.predecessor)]
+    last = ladder.chain.stages[-1] if ladder.chain else next(reversed(followers), None)
     b = view.b if view.b != AUTO else view.stage or last
     if view.a != AUTO:
         return view.a, b
@@ -120,75 +124,84 @@ def ends(ladder: Ladder, view: View) -> tuple[str | None, str | None]:
     return b, after
 
 
-def end_options(ladder: Ladder | None) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """Return what the waterfall may begin with, and lead to."""
-    rows = (*ladder.rows, *ladder.references) if ladder else ()
-    stages = [{"label": stage_label(row.stage), "value": row.stage.id} for row in rows]
-    return [{"label": "its predecessor", "value": AUTO}, *stages], [
-        {"label": "the selected stage", "value": AUTO},
-        *stages,
-    ]
+def ends_json(ladder: Ladder, view: View) -> str:
+    """Return what the waterfall may begin with and lead to, for ``assets/ladder.js`` to offer."""
+    stages = [{"label": stage_label(row.stage), "value": row.stage.id} for row in (*ladder.rows, *ladder.references)]
+    ends = (("From", ids.FALL_A, "its predecessor", view.a), ("To", ids.FALL_B, "the selected stage", view.b))
+    return json.dumps(
+        [
+            {"label": label, "into": into, "options": [{"label": own, "value": AUTO}, *stages], "value": value}
+            for label, into, own, value in ends
+        ]
+    )
 
 
 def show_fall(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
-    """Return the waterfall between two stages, or why there is none: figure, state, title, note, foot, table."""
+    """Return the waterfall between two stages, or why there is none: figure, state, title, note, foot, table, ends."""
     a, b = ends(ladder, view)
+    offered = ends_json(ladder, view)
     row_a, row_b = ladder.row(a), ladder.row(b)
     found = attribute_stages(ladder, a, b) if a != b else None
     if row_a is None or row_b is None or not isinstance(found, Attribution):
         why = words.no_waterfall(ladder, a or "", b or "", found if not isinstance(found, Attribution) else None)
         state = html.Div([html.B("No waterfall"), html.P(unbroken(why))], className="missing")
-        return no_update, "no-figure", state, "Why two stages differ", "", "", ""
+        return no_update, "no-figure", state, "Why two stages differ", "", "", "", offered
     told = words.waterfall_card(row_a, row_b, found)
     theme, width = theme_of(view.theme, screen), column_width(screen)
     names = stage_label(row_a.stage), stage_label(row_b.stage)
     figure = waterfall_figure(found, *names, theme, width, family=view.focus)
-    return figure, "", None, unbroken(told.title), unbroken(told.note), unbroken(told.foot), table_json(*told.table)
+    return (
+        figure,
+        "",
+        None,
+        unbroken(told.title),
+        unbroken(told.note),
+        unbroken(told.foot),
+        table_json(*told.table),
+        offered,
+    )
 
 
-def focus_legend(reasons: Sequence[str], theme: Theme, focus: str | None) -> list[html.Div]:
-    """Return the legend of stall reasons; a press on a family dims all others, a second one lets them be."""
+def focus_legend(reasons: Sequence[str], theme: Theme) -> list[html.Div]:
+    """Return the legend of stall reasons; a press on a family dims all others, a second one lets them be.
+
+    The buttons stay the same while families are pressed (``assets/browser.js`` marks them): they keep the focus.
+    """
     families = []
     for family in STALL_FAMILIES:
         members = [reason for reason in reasons if stall_family(reason) == family]
         if members:
-            keys = [_key(stall_label(reason), stall_colour(reason, theme)) for reason in members]
-            families.append(html.Div([_family_button(family, focus), *keys], className=_family_class(family, focus)))
+            keys = [
+                html.Span([_swatch(stall_colour(reason, theme)), stall_label(reason)], className="key")
+                for reason in members
+            ]
+            families.append(html.Div([_family_button(family), *keys], className="family"))
     return families
 
 
-def steps_legend(shown: Sequence[str], theme: Theme, focus: str | None) -> list[html.Div]:
+def show_steps_legend(ladder: Ladder, view: View, screen: Screen) -> list[html.Div]:
     """Return the legend of the steps: families by the colour that stands for each, other factors by their hatch."""
+    theme, shown = theme_of(view.theme, screen), families_shown(ladder)
     families = [
-        html.Div(
-            [
-                html.I(className="swatch", style={"background": stall_colour(FAMILY_REASONS[name], theme)}),
-                _family_button(name, focus),
-            ],
-            className=_family_class(name, focus),
-        )
+        html.Div([_swatch(stall_colour(FAMILY_REASONS[name], theme)), _family_button(name)], className="family")
         for name in shown
     ]
     hatched = [
         html.Span([html.I(HATCHES[name], className="swatch hatch", **aria(hidden="true")), title], className="key")
         for name, title in FACTOR_TITLES.items()
     ]
-    return [*families, html.Div(hatched, className="family" if focus is None else "family dimmed")]
+    return [*families, html.Div(hatched, className="family")] if step_rows(ladder) else []
 
 
-def _family_button(family: str, focus: str | None) -> html.Button:
+def _family_button(family: str) -> html.Button:
     return html.Button(
         FAMILY_TITLES[family],
         className="family-button",
-        title="Dim the other families" if family != focus else "Show all families",
+        title="Dim the other families, or show all again",
         **held(choose=ids.FOCUS, key=family),
-        **aria(pressed="true" if family == focus else "false"),
+        **aria(pressed="false"),
     )
 
 
-def _family_class(family: str, focus: str | None) -> str:
-    return "family" if focus in (None, family) else "family dimmed"
-
-
-def _key(label: str, colour: str) -> html.Span:
-    return html.Span([html.I(className="swatch", style={"background": colour}), label], className="key")
+def _swatch(colour: str) -> html.I:
+    return html.I(className="swatch", style={"background": colour})

@@ -43,6 +43,9 @@ def layout(_search: str = "") -> html.Div:
         [
             dcc.Location(id=ids.URL, refresh="callback-nav"),
             dcc.Store(id=ids.FOCUS),
+            dcc.Store(id=ids.LATER),
+            dcc.Store(id=ids.FALL_A, data=AUTO),
+            dcc.Store(id=ids.FALL_B, data=AUTO),
             html.Div(id=ids.CONTEXT, className="context"),
             _main(),
         ],
@@ -156,17 +159,7 @@ def _steps_card() -> html.Section:
 
 def _fall_card() -> html.Section:
     """Return the card of the waterfall, between any two stages."""
-    return figure_card(ids.FALL, [_end(ids.FALL_A, "From"), _end(ids.FALL_B, "To")])
-
-
-def _end(component_id: str, label: str) -> html.Div:
-    return html.Div(
-        [
-            html.Label(label, htmlFor=component_id, className="segmented-label"),
-            dcc.Dropdown(id=component_id, options=[AUTO], value=AUTO, clearable=False, optionHeight=30, maxHeight=420),
-        ],
-        className="control always end",
-    )
+    return figure_card(ids.FALL, [html.Div(id=ids.FALL_ENDS, className="ends")])
 
 
 def empty_state(error: NcuLabError, *, any_ladder: bool, others: int = 0) -> html.Div:

@@ -19,21 +19,27 @@ Show = Callable[[Ladder, View, Screen], Any]
 """Makes something of a ladder; may read only those fields of the view that it was registered for."""
 
 
-def show(app: Dash, data: LadderData, what: Show, outputs: Output | list[Output], *fields: str) -> None:
+def show(
+    app: Dash, data: LadderData, what: Show, outputs: Output | list[Output], *fields: str, later: bool = False
+) -> None:
     """Fill outputs from the ladder shown, again whenever it, the screen, or one of the view's ``fields`` changes.
 
-    Without a ladder, or before the browser told its width, they stay as they are: the page's words say why.
+    Without a ladder, or before the browser told its width, they stay as they are: the page's words say why. ``later``
+    lets the matrix go first.
     """
     followed = ("problem", "device", *fields)
+    after = [Input(ids.LATER, "data")] if later else []
 
     @app.callback(
         outputs,
         Input(ids.VERSION, "data"),
         Input(ids.SCREEN, "data"),
         *(Input(*CONTROLS[field]) for field in followed),
+        *after,
     )
     def update(_: Any, told: Any, *values: Any) -> Any:
-        view, screen = read_view(dict(zip(followed, values, strict=True))), read_screen(told)
+        chosen = dict(zip(followed, values[: len(followed)], strict=True))
+        view, screen = read_view(chosen), read_screen(told)
         ladder = data.find(view.problem, view.device)
         if ladder is None or screen is None:
             raise PreventUpdate

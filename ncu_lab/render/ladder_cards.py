@@ -10,6 +10,8 @@ from ncu_lab.render import numbers
 from ncu_lab.render.attribution import NET, unattributed_words, written_rows
 from ncu_lab.render.expectations import bounds_words, finding_rows, lacking, quantity_words, tally_words, value_words
 from ncu_lab.render.figures.badges import SIGNS
+from ncu_lab.render.figures.published import SIGN, published_marks
+from ncu_lab.render.figures.rows import place_rows
 from ncu_lab.render.figures.steps import factor_words
 from ncu_lab.render.launch_tables import Cell, Table
 from ncu_lab.render.published import published_columns, published_rows
@@ -155,6 +157,12 @@ def published_table(ladder: Ladder) -> Table:
     """Return one's own figures beside the published ones."""
     rows = published_rows(ladder)
     return _table(rows, published_columns(ladder, rows))
+
+
+def published_note(ladder: Ladder) -> str:
+    """Say what the mark of a published figure means; empty where none is drawn."""
+    drawn = published_marks(ladder, place_rows(ladder))
+    return f"{SIGN} published: the same share of the reference in its own source." if drawn else ""
 
 
 def published_foot(ladder: Ladder) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -15,7 +19,7 @@ from golden_runs import golden_run
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from ncu_lab.metrics import stall_cycles
 from ncu_lab.model import Problem
@@ -125,7 +129,7 @@ def selected_row(browser: Chrome) -> str:
 def test_figures_hold_the_measured_values(wide: Chrome, address: str) -> None:
     open_page(wide, address)
     matrix = traces(wide, "matrix")
-    assert {one["xaxis"] for one in matrix} == {"x", "x2", "x3", "x4", "x5"}
+    assert {one["xaxis"] for one in matrix} == {"x", "x2", "x3", "x4", "x5", "x6"}
     bars = [one for one in matrix if one["type"] == "bar" and one["xaxis"] == "x2"]
     reasons = {reason for stage in STAGES for reason in builders.summary(stage).stalls}
     assert len(bars) == len(reasons)
@@ -332,6 +336,115 @@ def test_a_run_of_another_problem_changes_no_page_being_read(wide: Chrome, servi
         wait(wide, "document.getElementById('context').textContent.includes('2048')")
         assert query(wide)["problem"] == ["2048x1024x512"]
         assert "1" in numbers_shown(wide)
+        wide.get("about:blank")
+
+
+@pytest.fixture(scope="module")
+def example(serving: Serving) -> Iterator[str]:
+    with serving(data_dir("examples")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    """Return what the command line tells of the same runs: stage -> its object."""
+    command = [sys.executable, "-m", "ncu_lab.cli.app", "ladder", "--example", "--format", "json"]
+    document = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return {row["stage"]: row for row in document["stages"]}
+
+
+def open_whole(browser: Chrome, url: str) -> None:
+    open_page(browser, url)
+    for figure in ("steps", "fall"):
+        wait(browser, f"({_PLOT % figure})?.data?.length")
+
+
+def test_steps_and_tray_hold_what_the_command_line_tells(wide: Chrome, example: str, told: dict[str, Any]) -> None:
+    open_whole(wide, f"{example}?problem=4096&stage=2d")
+    steps = trace(wide, "steps", "step")
+    assert "1d" in steps["stages"]
+    for stage, log2 in zip(steps["stages"], steps["x"], strict=True):
+        assert log2 == pytest.approx(sum(told[stage]["attribution"]["log2"].values()))
+    assert text(wide, "theory-title").startswith("2d against theory: ")
+    rows = wide.find_elements(By.CSS_SELECTOR, "#theory-body tbody tr")
+    shown = [row.find_element(By.CSS_SELECTOR, ".chip").text.split(" ", 1)[1].replace(" ", "_") for row in rows]
+    measured = [row.find_element(By.CSS_SELECTOR, "td.number").get_attribute("data-value") for row in rows]
+    expected = told["2d"]["expectations"]
+    assert shown == [one["status"] for one in expected]
+    assert [float(one or "nan") for one in measured] == [one["measured"] for one in expected]
+    fall = trace(wide, "fall", "duration")
+    assert [1e6 * one for one in fall["x"]] == [
+        pytest.approx(told["2d"]["attribution"][side]) for side in ("a_ns", "b_ns")
+    ]
+    links = [str(one.get_attribute("href")) for one in wide.find_elements(By.CSS_SELECTOR, "#theory-actions a")]
+    assert [urlsplit(link).path for link in links] == ["/kernel", "/compare"]
+    assert parse_qs(urlsplit(links[1]).query)["sa"] == ["1d"]
+    wide.get("about:blank")  # before the server goes
+
+
+def test_a_step_chosen_is_chosen_everywhere_and_the_waterfall_between_any_two_stages_is_in_the_address(
+    wide: Chrome, example: str
+) -> None:
+    open_whole(wide, f"{example}?problem=4096")
+    assert text(wide, "theory-title").startswith("Against theory: ")
+    x, y = wide.execute_script(
+        f"const gd = {_PLOT % 'steps'}, l = gd._fullLayout; gd.scrollIntoView({{block: 'center'}});"
+        "const box = gd.getBoundingClientRect(), t = gd.data.find(t => t.name === 'step');"
+        "const at = t.customdata.indexOf('warptiled');"
+        "return [box.x + l.xaxis._offset + l.xaxis.d2p(t.x[at]), box.y + l.yaxis._offset + l.yaxis.d2p(t.y[at])]"
+    )
+    pointer = ActionChains(wide)
+    pointer.w3c_actions.pointer_action.move_to_location(int(x), int(y))
+    pointer.w3c_actions.pointer_action.click()
+    pointer.perform()
+    wait(wide, "document.getElementById('theory-title').textContent.startsWith('warptiled against')")
+    wait(wide, f"({_PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>double-buffered</b>'")
+    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>warptiled</b>')")
+    assert query(wide)["stage"] == ["warptiled"]
+    Select(wide.find_element(By.ID, "fall-a-list")).select_by_value("naive")
+    wait(wide, f"({_PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>naive</b>'")
+    assert query(wide)["a"] == ["naive"]
+    open_whole(wide, wide.current_url)
+    wait(wide, f"({_PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>naive</b>'")
+    assert text(wide, "fall-title").startswith("naive → warptiled: ")
+    assert Select(wide.find_element(By.ID, "fall-a-list")).first_selected_option.text == "naive"
+    wide.find_element(By.CSS_SELECTOR, "#stage input[value='warptiled']").send_keys(Keys.ARROW_DOWN)
+    wait(wide, "document.getElementById('theory-title').textContent.startsWith('sgemm-hopper against')")
+    wait(wide, "document.getElementById('fall-title').textContent.startsWith('naive → sgemm-hopper')")
+    wide.get("about:blank")
+
+
+def test_a_family_of_the_legend_dims_the_others_and_escape_brings_them_back(wide: Chrome, example: str) -> None:
+    open_whole(wide, f"{example}?problem=4096")
+    dimmed = f"({_PLOT % 'matrix'}).data.filter(t => t.opacity < 1).length"
+    count = wide.execute_script(f"return ({_PLOT % 'matrix'}).data.length")
+    button = wide.find_element(By.CSS_SELECTOR, "#matrix-legend [data-key='sync']")
+    button.click()
+    for figure in ("matrix", "steps", "fall"):
+        wait(wide, f"({_PLOT % figure}).data.some(t => t.opacity < 1)")
+    assert wide.execute_script(f"return ({_PLOT % 'matrix'}).data.length") == count
+    wait(
+        wide,
+        "document.querySelector(\"#matrix-legend [data-key='sync'][aria-pressed='true']\") === document.activeElement",
+    )
+    assert query(wide)["focus"] == ["sync"]
+    wide.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
+    wait(wide, f"{dimmed} === 0")
+    assert "focus" not in query(wide)
+    choose(wide, "scale", "cycles")
+    wait(wide, f"({_PLOT % 'matrix'}).layout.xaxis2.range[1] > 300")  # naive waits 386 cycles an instruction
+    wide.get("about:blank")
+
+
+def test_a_store_of_ones_own_kernels_says_where_they_are(wide: Chrome, serving: Serving, tmp_path: Path) -> None:
+    (own,) = data_dir("examples").glob("*cupy*")
+    shutil.copytree(own, tmp_path / own.name)
+    with serving(tmp_path) as address:
+        wide.get(address)
+        wait(wide, "document.querySelector('#empty .card')")
+        assert "The one run here is of other programs" in text(wide, "empty")
+        wide.find_element(By.LINK_TEXT, "List runs").click()
+        wait(wide, "document.querySelector('#runs-body tbody tr')")
         wide.get("about:blank")
 
 

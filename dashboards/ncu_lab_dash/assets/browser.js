@@ -35,7 +35,10 @@
   }
 
   // Escape clears what is selected, on whichever page has such a thing: component, property, what tells that it is there.
-  const SELECTIONS = [["stage", "value", "stage"], ["focus", "data", "matrix-legend"], ["spot", "data", "spots-body"]];
+  const SELECTIONS = [
+    ["stage", "value", "stage"], ["focus", "data", "matrix-legend"], ["spot", "data", "spots-body"],
+    ["pair", "data", "pairs-body"],
+  ];
 
   document.addEventListener("keydown", function (event) {
     if (event.key === "Escape") {
@@ -111,7 +114,9 @@
       // An address that names a theme sets it; one that does not leaves what was chosen.
       themeOf: function (search, chosen) {
         const named = new URLSearchParams(search || "").get("theme");
-        return named === "dark" || named === "light" ? named : (chosen || null);
+        const theme = named === "dark" || named === "light" ? named : (chosen || null);
+        // Every figure hangs on the theme: set again, though the same, it would draw them all again.
+        return theme === chosen ? window.dash_clientside.no_update : theme;
       },
       // The bar: which page is shown, and links that keep the chosen theme.
       lead: function (theme, path) {
@@ -123,6 +128,23 @@
         });
         const hrefs = paths.map(function (one) { return theme ? one + "?theme=" + theme : one; });
         return [...hrefs, ...paths.map(function (one) { return one === path ? "current" : ""; })];
+      },
+      // Marks the family that is looked at in every legend, once these are drawn.
+      focused: function (focus) {
+        requestAnimationFrame(function () {
+          for (const family of document.querySelectorAll(".legend .family")) {
+            const button = family.querySelector("[data-choose='focus']");
+            const pressed = Boolean(button) && button.dataset.key === focus;
+            if (button) { button.setAttribute("aria-pressed", String(pressed)); }
+            family.classList.toggle("dimmed", Boolean(focus) && !pressed);
+          }
+        });
+        return focus || "";
+      },
+      // Said once: that the first figure is there, for the others to follow.
+      drawn: function (figure, said) {
+        const there = figure && figure.data && figure.data.length;
+        return there && !said ? true : window.dash_clientside.no_update;
       },
       // A link shows what the page shows, also where the address left the choice to the page.
       copyLink: function () {

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import plotly.graph_objects as go
-from dash import Dash, Input, Output, ctx, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 
 from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
@@ -17,12 +17,18 @@ from ncu_lab.render import headlines
 from ncu_lab.render import ladder_cards as cards
 from ncu_lab.render import ladder_words as words
 from ncu_lab.render.figures import matrix, roofline, speed
-from ncu_lab.render.figures.published import SIGN as PUBLISHED
 from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
 from ncu_lab_dash import ids
 from ncu_lab_dash.data import LadderData, Overview, ladder_key, problem_key
-from ncu_lab_dash.ladder_cards import end_options, focus_legend, show_fall, show_steps, show_theory
+from ncu_lab_dash.ladder_cards import (
+    ENDS,
+    focus_legend,
+    show_fall,
+    show_steps,
+    show_steps_legend,
+    show_theory,
+)
 from ncu_lab_dash.ladder_layout import ALWAYS, empty_state, layout
 from ncu_lab_dash.parts import TABLE, table_json, unbroken
 from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, opens, reconcile
@@ -88,11 +94,11 @@ def register(app: Dash, served: Served) -> None:
     def roofline_figure(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
         return draw_roofline(ladder, view, screen, data.find_beside(view.beside))
 
-    show(app, data, roofline_figure, Output(ids.ROOFLINE, "figure"), *roofline_fields, *look)
-    show(app, data, draw_speed, Output(ids.SPEED, "figure"), *look)
+    show(app, data, roofline_figure, Output(ids.ROOFLINE, "figure"), *roofline_fields, *look, later=True)
+    show(app, data, draw_speed, Output(ids.SPEED, "figure"), *look, later=True)
     show(app, data, offer_stages, [Output(ids.STAGE, "options"), Output(ids.MATRIX_ROWS, "style")], "sort")
     matrix_words = (ids.MATRIX_TITLE, ids.MATRIX_NOTE, ids.MATRIX_LEGEND, ids.MATRIX_FOOT, ids.MATRIX_TABLE)
-    show(app, data, write_matrix, [_written(one) for one in matrix_words], *order, "theme", "focus")
+    show(app, data, write_matrix, [_written(one) for one in matrix_words], *order, "theme")
     roofline_words = (ids.ROOFLINE_TITLE, ids.ROOFLINE_FOOT, ids.ROOFLINE_TABLE)
     show(app, data, write_roofline, [_written(one) for one in roofline_words], *roofline_fields)
     _show_cards(app, data)
@@ -101,15 +107,42 @@ def register(app: Dash, served: Served) -> None:
 
 
 def _show_cards(app: Dash, data: LadderData) -> None:
-    """Fill the cards about steps, and the tray."""
+    """Fill the cards about steps, and the tray, once the matrix is drawn."""
+    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
+        ClientsideFunction("browser", "drawn"),
+        Output(ids.LATER, "data"),
+        Input(ids.MATRIX, "figure"),
+        State(ids.LATER, "data"),
+    )
+    app.clientside_callback(  # type: ignore[no-untyped-call]  # likewise
+        ClientsideFunction("browser", "focused"),
+        Output(ids.STEPS_LEGEND, "data-focus"),
+        Input(ids.FOCUS, "data"),
+        Input(ids.MATRIX_LEGEND, "children"),
+        Input(ids.STEPS_LEGEND, "children"),
+    )
     theory = [part(ids.THEORY) for part in (ids.title_of, ids.note_of)]
     theory += [ids.THEORY_ACTIONS, ids.body_of(ids.THEORY), ids.foot_of(ids.THEORY)]
-    show(app, data, show_theory, [*(Output(one, "children") for one in theory), _table(ids.THEORY)], "stage")
+    show(
+        app, data, show_theory, [*(Output(one, "children") for one in theory), _table(ids.THEORY)], "stage", later=True
+    )
     steps = [*_figure(ids.STEPS), _child(ids.title_of, ids.STEPS), _child(ids.note_of, ids.STEPS)]
-    steps += [Output(ids.STEPS_LEGEND, "children"), _child(ids.foot_of, ids.STEPS), _table(ids.STEPS)]
-    show(app, data, show_steps, steps, "stage", "theme", "focus")
+    steps += [_child(ids.foot_of, ids.STEPS), _table(ids.STEPS)]
+    show(app, data, show_steps_legend, Output(ids.STEPS_LEGEND, "children"), "theme", later=True)
+    show(app, data, show_steps, steps, "stage", "theme", "focus", later=True)
     fall = [_child(part, ids.FALL) for part in (ids.state_of, ids.title_of, ids.note_of, ids.foot_of)]
-    show(app, data, show_fall, [*_figure(ids.FALL), *fall, _table(ids.FALL)], "stage", "a", "b", "theme", "focus")
+    show(
+        app,
+        data,
+        show_fall,
+        [*_figure(ids.FALL), *fall, _table(ids.FALL), Output(ids.FALL_ENDS, ENDS)],
+        "stage",
+        "a",
+        "b",
+        "theme",
+        "focus",
+        later=True,
+    )
 
 
 def _figure(card: str) -> list[Output]:
@@ -134,11 +167,7 @@ def _register_view(app: Dash, data: LadderData) -> None:
     written = [name for name in fields if name != "theme"]  # the shell's, and not of this page alone
 
     @app.callback(
-        [
-            Output(ids.URL, "search"),
-            *(Output(one, "options") for one in (ids.FALL_A, ids.FALL_B)),
-            *(Output(*CONTROLS[name]) for name in written),
-        ],
+        [Output(ids.URL, "search"), *(Output(*CONTROLS[name]) for name in written)],
         [
             Input(ids.URL, "search"),
             Input(ids.VERSION, "data"),
@@ -153,8 +182,7 @@ def _register_view(app: Dash, data: LadderData) -> None:
         address = no_update if opens(ctx.triggered_id, chosen) else view.search()
         # What hangs on a control that is written is drawn again, even where nothing changed.
         settled = ((getattr(view, name), chosen[name]) for name in written)
-        options = end_options(data.find(view.problem, view.device))
-        return [address, *options, *(no_update if new == old else new for new, old in settled)]
+        return [address, *(no_update if new == old else new for new, old in settled)]
 
 
 def _register_choices(app: Dash, data: LadderData, list_command: str) -> None:
@@ -227,11 +255,9 @@ def _no_ladder(data: LadderData, error: NcuLabError) -> html.Div:
 def speed_words(ladder: Ladder) -> tuple[str, str, str, str]:
     """Return the title, note, foot and table of the speeds: one's own beside what is published."""
     note = "Work 2·m·n·k over the duration, % of cuBLAS FP32 (dotted). Right: duration against the predecessor."
-    foot = cards.published_foot(ladder)
-    if foot:
-        note += f" {PUBLISHED} published: % of the reference in its own source."
+    note = f"{note} {cards.published_note(ladder)}".strip()
     table = table_json(*cards.published_table(ladder))
-    return unbroken(headlines.speed_headline(ladder)), note, unbroken(foot), table
+    return unbroken(headlines.speed_headline(ladder)), note, unbroken(cards.published_foot(ladder)), table
 
 
 def draw_matrix(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
@@ -267,12 +293,13 @@ def offer_stages(ladder: Ladder, view: View, screen: Screen) -> tuple[list[dict[
 
 def write_matrix(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
     """Return the matrix's title, note, legend, foot and table."""
-    legend = focus_legend(legend_reasons(ladder), theme_of(view.theme, screen), view.focus)
+    legend = focus_legend(legend_reasons(ladder), theme_of(view.theme, screen))
     title, note = headlines.matrix_headline(ladder), _ORDER_NOTES[view.sort]
     if is_narrow(screen):
         title, note = matrix.PANELS[view.panel].title, matrix.panel_note(view.panel, ladder, view.scale)
         legend = legend if view.panel == "stalls" else []
-    foot = [html.P(unbroken(words.MATRIX_FOOT)), *(html.P(line) for line in headlines.not_collected(ladder))]
+    lines = (words.MATRIX_FOOT, cards.published_note(ladder), *headlines.not_collected(ladder))
+    foot = [html.P(unbroken(line)) for line in lines if line]
     return unbroken(title), note, legend, foot, table_json(*words.matrix_table(ladder))
 
 

@@ -1,0 +1,39 @@
+// The ends of the waterfall: whatever has data-ends gets the native lists that it tells of (ncu_lab_dash/ladder_cards.py).
+// A native list costs the page nothing before its first figure, and is at home on phones and keyboards.
+(function () {
+  "use strict";
+
+  function list(end) {
+    const label = document.createElement("label");
+    label.className = "end";
+    const words = document.createElement("span");
+    words.className = "segmented-label";
+    words.textContent = end.label;
+    const select = document.createElement("select");
+    select.id = end.into + "-list";
+    select.addEventListener("change", function () {
+      window.dash_clientside.set_props(end.into, { data: select.value });
+    });
+    label.append(words, select);
+    return label;
+  }
+
+  function fill(select, end) {
+    const told = JSON.stringify(end.options);
+    if (select.dataset.told !== told) {
+      select.dataset.told = told;
+      select.replaceChildren(...end.options.map(function (one) { return new Option(one.label, one.value); }));
+    }
+    select.value = end.value;
+  }
+
+  new MutationObserver(function (changes) {
+    for (const change of changes) {
+      const ends = JSON.parse(change.target.getAttribute("data-ends") || "[]");
+      for (const end of ends) {
+        if (!document.getElementById(end.into + "-list")) { change.target.appendChild(list(end)); }
+        fill(document.getElementById(end.into + "-list"), end);
+      }
+    }
+  }).observe(document.documentElement, { subtree: true, attributes: true, attributeFilter: ["data-ends"] });
+})();
