@@ -9,6 +9,7 @@ from dash import dcc, html
 from ncu_lab.model import LaunchSummary, RunMeta
 from ncu_lab.model.comparison import Comparison, MovedLine, Pair
 from ncu_lab.render import compare_words as words
+from ncu_lab.render.cause_words import change_sentence
 from ncu_lab.render.change_words import reason_words
 from ncu_lab.render.diff import tally_words
 from ncu_lab.render.visible import visible
@@ -56,7 +57,9 @@ def banner_class(shown: ShownPair) -> str:
 
 def banner(shown: ShownPair, comparison: Comparison) -> list[Any]:
     """Return the sentence of the chosen pair, why, how sure, and where to look on."""
-    told = words.banner_words(shown.pair, shown.contributions, itself=shown.itself)
+    sentence = change_sentence(comparison, shown.pair)
+    told = [f"{sentence}."] if sentence else []
+    told += words.banner_words(shown.pair, shown.contributions, itself=shown.itself)
     links = [_link(shown.pair.run_a, shown.pair.chosen_a, "A"), _link(shown.pair.run_b, shown.pair.chosen_b, "B")]
     many = [html.P(visible(tally_words(comparison)), className="muted")] if len(comparison.pairs) > 1 else []
     return [

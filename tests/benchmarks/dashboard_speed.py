@@ -40,6 +40,7 @@ _FIGURE = "document.querySelector('#%s .js-plotly-plot')?.data?.length"
 READY = {
     "/": _FIGURE % "matrix",
     "/kernel": _FIGURE % "units",
+    "/compare": _FIGURE % "compare-waterfall",
     "/runs": "document.querySelector('#runs-body tbody tr')",
 }
 """Page -> what is there once its first figure, or its table, is."""
@@ -47,6 +48,7 @@ READY = {
 SWAPPED = {
     "/": "document.getElementById('matrix-title')",
     "/kernel": "document.getElementById('units-title')",
+    "/compare": "document.getElementById('compare-waterfall-title')",
     "/runs": "document.getElementById('runs-filter')",
 }
 """Page -> what is there as soon as the page has changed."""

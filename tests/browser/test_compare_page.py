@@ -103,6 +103,7 @@ def test_figures_and_tables_hold_what_diff_says(wide: Chrome, address: str, run:
     assert [float(time[1]), float(time[2])] == [said["duration"]["a_ns"], said["duration"]["b_ns"]]
     assert "1d → 2d: ▼ 1.85× faster, 8.38 → 4.53 ms" in text(wide, "compare-banner")
     assert "p = 6e-11, n = 20 + 20" in text(wide, "compare-banner")
+    assert "2d is 1.85× faster than 1d, because of 29.9 % fewer instructions" in text(wide, "compare-banner")
     lines = wide.find_elements(By.CSS_SELECTOR, "#moved-body tbody tr")
     assert len(lines) == len(said["lines"])
     assert lines[0].find_element(By.TAG_NAME, "a").text == f"06_1d.cu:{said['lines'][0]['line_a']}"

@@ -17,7 +17,7 @@ from ncu_lab.model import Attribution, Device, Environment, GitState, Problem, U
 from ncu_lab.model.noise import NoiseTable, Repeatability
 from ncu_lab.resources import data_dir
 from ncu_lab.store import Store
-from ncu_lab.workflows.comparing import compare
+from ncu_lab.workflows.comparing import compare, find_lines
 
 DATA = Path(__file__).parents[2] / "data" / "golden"
 OLD, NEW = "a" * 40, "b" * 40
@@ -344,3 +344,24 @@ def test_diff_mirrors_and_against_itself_is_empty(tmp_path_factory, a, b):
     itself = compare("@last", "@last", store)
     assert {one.duration.verdict for one in itself.pairs} == {"same"}
     assert {metric.verdict for one in itself.pairs for metric in one.metrics} == {"same"}
+
+
+def test_a_stage_of_each_side_can_be_named_beside_the_references(examples, bundled):
+    _, ladder, _ = bundled
+    told = compare(ladder, ladder, examples, stage_a="1d", stage_b="2d")
+    assert names(told) == [("matched", "1d", "2d")]
+    assert (told.a.stage, told.b.stage) == ("1d", "2d")
+    with pytest.raises(UsageError, match='no profiled stage "3d"'):
+        compare(ladder, ladder, examples, stage_a="1d", stage_b="3d")
+
+
+def test_lines_can_be_found_later_of_one_pair(examples, bundled):
+    _, ladder, _ = bundled
+    whole = compare(ladder, ladder, examples, stage_a="1d", stage_b="2d").pairs[0]
+    (bare,) = compare(ladder, ladder, examples, stage_a="1d", stage_b="2d", lines=False).pairs
+    run = Store(examples).read(ladder)
+    assert bare.lines == ()
+    assert whole.lines
+    assert find_lines(bare, run, run) == whole.lines
+    itself = compare(ladder, ladder, examples, stages=["2d"], lines=False).pairs[0]
+    assert find_lines(itself, run, run) == ()
