@@ -1,4 +1,4 @@
-"""Writes the generated documentation: docs/cli.md, metrics.md, failures.md, and what commands print in other pages.
+"""Writes the generated documentation: docs/cli.md, metrics.md, failures.md, json.md; in other pages what commands print.
 
 Run ``python docs/generate.py`` to rewrite it, with ``--check`` to fail (exit code 1) where a file differs from it.
 In README.md, docs/ and docs/stages/, the lines between ``<!-- $ ncu-lab ARGUMENTS -->`` and ``<!-- end -->`` are the
@@ -35,6 +35,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # for what is beside this file, 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import drawing
 import history_repo
+import json_shapes
+import proof_page
 import stage_pages
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -254,7 +256,23 @@ def with_blocks(page: str) -> str:
 # --- Writing and checking --------------------------------------------------------------------------------------
 
 
-GENERATED = {"cli.md": cli_page, "metrics.md": metrics_page, "failures.md": failures_page}
+def json_page() -> str:
+    """Return docs/json.md."""
+    return json_shapes.shapes_page(printed_in_demonstration, NOTICE)
+
+
+def mutants_page() -> str:
+    """Return docs/proof.md: how a kernel is proven, and what catches which mistake."""
+    return proof_page.proof_page(NOTICE.format(source="docs/proof_page.py and tests/mutants.toml"))
+
+
+GENERATED = {
+    "cli.md": cli_page,
+    "metrics.md": metrics_page,
+    "failures.md": failures_page,
+    "json.md": json_page,
+    "proof.md": mutants_page,
+}
 """Pages of docs/ that are generated as a whole."""
 
 
