@@ -42,16 +42,28 @@ class Way:
 def ways(runner: Runner, problem: Problem, layout: Layout) -> list[Way]:
     """Return every way to compute C = alpha·A·B + beta·C in FP32; pinned pedantic math first.
 
+    Where cublasLt offers no algorithm, its only way is one that fails with the reason.
+
     Raises:
-        ProgramError: When a library cannot be initialised.
+        EnvironmentLacksError: When a library is not found.
     """
 
     def gemm(math: str) -> Callable[[], None]:
         return lambda: runner.cublas.gemm(math, "ab", problem, layout)
 
     found = [Way("cublasGemmEx, pedantic math", gemm("pedantic")), Way("cublasGemmEx, default math", gemm("default"))]
-    algorithms = runner.cublaslt.algorithms("default", problem, layout)
+    try:
+        algorithms = runner.cublaslt.algorithms("default", problem, layout)
+    except ProgramError as error:
+        return [*found, Way("cublasLt", _failing(error))]
     return found + [Way(f"cublasLt, algorithm {number}", call) for number, call in enumerate(algorithms, start=1)]
+
+
+def _failing(error: ProgramError) -> Call:
+    def call() -> None:
+        raise error
+
+    return call
 
 
 def fastest(

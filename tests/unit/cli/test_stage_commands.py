@@ -80,6 +80,21 @@ def test_all_leaves_out_what_the_gpu_cannot_run_and_says_why(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
+def test_every_stage_runs_here_or_is_skipped_with_what_it_needs(
+    arch: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ncu_lab.gpu.devices.present_arch", lambda: arch)
+    able = stages_here()
+    skipped = re.findall(
+        rf"note: (\S+) is skipped: it needs (sm_\w+), the GPU here is {arch}$", capsys.readouterr().err, re.M
+    )
+    assert sorted([*able, *(id for id, _ in skipped)]) == sorted(load_stages())
+    listed = {row["id"]: row["needs"] for row in json.loads(run("stages", "--format", "json"))["stages"]}
+    assert all(listed[id] == needs for id, needs in skipped)
+    assert ("wgmma" in able) == (arch == "sm_90")  # code for sm_90a runs on it alone
+
+
 def cases(wrong: bool) -> list[CheckCase]:
     return [
         CheckCase("2d", "fast", Problem(128, 128, 128), "as asked", 1e-7, 1e-8, 2e-6, True),

@@ -79,6 +79,22 @@ def test_the_fastest_way_in_fp32_is_chosen_and_tf32_never() -> None:
     assert trials[3].kernels == (FFMA,)
 
 
+def test_a_cublaslt_that_offers_nothing_is_told_and_leaves_the_others() -> None:
+    machine: Any = Machine({"pedantic": (300.0, FFMA), "default": (290.0, FFMA)})
+
+    def offers_nothing(*_: object) -> list[Any]:
+        raise ProgramError("cublasLtMatmulAlgoGetHeuristic failed: CUBLAS_STATUS_NOT_SUPPORTED")
+
+    machine.cublaslt.algorithms = offers_nothing
+    _, trials = references.fastest(machine, machine, Subject(load_stages()["cublas-fp32"]), PROBLEM, LAYOUT)
+    assert [(trial.way, trial.chosen) for trial in trials] == [
+        ("cublasGemmEx, pedantic math", False),
+        ("cublasGemmEx, default math", True),
+        ("cublasLt", False),
+    ]
+    assert "NOT_SUPPORTED" in trials[2].refused
+
+
 def test_without_a_proven_way_there_is_no_reference() -> None:
     with pytest.raises(ProgramError, match="no way to compute cublas-fp32 ran in its precision"):
         search({"pedantic": (3.0, TF32), "default": (2.0, TF32)})

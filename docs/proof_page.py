@@ -1,0 +1,71 @@
+"""docs/proof.md: how a kernel is proven, and which mistakes are caught by what, from tests/mutants.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import mutants
+
+from ncu_lab.render.tables import Column, markdown_table
+
+WORDS: Mapping[str, str] = {
+    "host": "the kernel run on the CPU",
+    "build": "the build",
+    "expectation": "an expectation",
+    "check": "`check`",
+    "bench": "`bench`",
+}
+"""What a mechanism is called; a tool of compute-sanitizer goes by its name."""
+
+TEXT = """\
+`ncu-lab check --all --sanitize` tries everything that is known to break such kernels, on the GPU at hand:
+
+- each stage at the problem asked for and at edge shapes (one element, primes, one more than a tile, K = 0, tall, wide,
+  long rows, unaligned bases, any alpha and beta, a C that holds NaN), every element against float64;
+- the same input twenty times: a result that changes by a bit is a race, and the first element that differs is named;
+- compute-sanitizer's memcheck, racecheck, initcheck and synccheck on whole, cut and odd tiles. Where beta is 0 they
+  see a C that nobody wrote, so that a kernel which reads it is found although its result is right.
+
+Each stage's cases, and each tool on each stage, are a program with a time limit: a hang is a failure with a name.
+
+A ratio to the library is the lowest there is: of several processes (`bench --processes 3`), and of the series alone
+and in turns A B B A the less favourable; in FP32 against the fastest of cuBLAS in pedantic and in default math and
+cublasLt's first eight algorithms (`--fastest-reference`), none of them TF32, which the names of their kernels prove.
+`bench --save` keeps every sample with clock and power, and `ncu-lab shapes` makes one table of all sizes.
+
+## Mistakes, and what catches them
+
+Each is one change to a kernel (`tests/mutants.toml`). CI asserts that every one still fits the sources, compiles, and
+is caught where that takes no GPU; `tests/gpu/prove.sh` runs the others by what is to catch them, until one does.
+"""
+
+
+def proof_page(notice: str) -> str:
+    """Return the page.
+
+    Args:
+        notice: What says that it is generated.
+    """
+    made, refused = mutants.load()
+    kernels = [(one.mistake, f"`{one.stage}`", _by(one)) for one in made]
+    measuring = [(one.mistake, one.how) for one in refused]
+    return "\n".join(
+        [
+            "# Proof\n",
+            notice,
+            TEXT,
+            _table(("mistake", "in", "caught by"), kernels),
+            "## Mistakes of measuring, and what keeps them from happening\n",
+            _table(("mistake", "what keeps it from happening"), measuring),
+        ]
+    )
+
+
+def _by(mutant: mutants.Mutant) -> str:
+    words = [WORDS.get(one, one) for one in mutant.caught_by]
+    return ", ".join(f"{one} (`{mutant.key}`)" if one == WORDS["expectation"] else one for one in words)
+
+
+def _table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    columns = [Column(title, title, align="left") for title in titles]
+    return markdown_table([dict(zip(titles, row, strict=True)) for row in rows], columns)
