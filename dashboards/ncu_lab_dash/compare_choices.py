@@ -12,6 +12,7 @@ from ncu_lab.render import numbers
 from ncu_lab.render.visible import visible
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab_dash.compare_view import CompareView
+from ncu_lab_dash.pages import kernel
 
 MOST_LAUNCHES = 300
 """Launches to choose from; one beyond them is compared by its number in the address."""
@@ -86,11 +87,8 @@ def swapped(view: CompareView) -> CompareView:
 
 def run_label(meta: RunMeta) -> str:
     """Name a run in a list: what it holds, its problem, when it was made, its commit."""
-    what = visible(meta.name) if meta.name else "ladder" if len(meta.stages) > 1 else ", ".join(meta.stages)
-    made = meta.created[:16].replace("T", " ")
     commit = meta.git.commit[:7] + (" edited" if meta.git.dirty else "") if meta.git.commit else ""
-    parts = [what or "program", meta.problem.label if meta.problem else "", made, commit]
-    return " · ".join(part for part in parts if part)
+    return " · ".join(part for part in (kernel.run_label(meta), commit) if part)
 
 
 def run_options(metas: Sequence[RunMeta], chosen: Iterable[str], opened: dict[str, str]) -> list[Option]:
