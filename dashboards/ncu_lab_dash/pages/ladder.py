@@ -257,7 +257,8 @@ def speed_words(ladder: Ladder) -> tuple[str, str, str, str]:
     note = "Work 2·m·n·k over the duration, % of cuBLAS FP32 (dotted). Right: duration against the predecessor."
     note = f"{note} {cards.published_note(ladder)}".strip()
     table = table_json(*cards.published_table(ladder))
-    return unbroken(headlines.speed_headline(ladder)), note, unbroken(cards.published_foot(ladder)), table
+    foot = unbroken(as_called(cards.published_foot(ladder)))
+    return unbroken(headlines.speed_headline(ladder)), note, foot, table
 
 
 def draw_matrix(ladder: Ladder, view: View, screen: Screen) -> go.Figure:

@@ -37,6 +37,8 @@ FACTOR_TITLES: Mapping[str, str] = {
 }
 
 _ROW_PX = 31
+_LEAST_PX = 180
+"""Width of the bars below which names and words are cut short."""
 _TOP_PX = 6
 _BOTTOM_PX = 44
 _BAR = 0.62
@@ -94,16 +96,15 @@ def steps_figure(
     """
     rows = step_rows(ladder)
     canvas = Canvas(theme, width)
-    names = (f"{row.stage.predecessor} → {row.stage.id}" for row in ladder.rows if row.stage.predecessor)
-    left = round(max((text_width(name) for name in names), default=80.0)) + 14
-    plot = max(160, width - left - 8)
-    side = max((text_width(step_words(row), SMALL) for row in rows), default=0.0) + 12
-    panel = Panel(1, 0.0, max(80.0, plot - side), plot)
+    room = _room(ladder, rows, width)
+    left, plot, panel = room.left, room.plot, Panel(1, 0.0, max(80.0, room.plot - room.side), room.plot)
     low, high = _range(rows)
     ticks = spaced([(tick, _tick(tick)) for tick in range(low, high + 1)], panel.width / max(high - low, 1))
     canvas.x_axis(panel, [low - 0.2, high + 0.2], ticks, "linear")
     canvas.axes["xaxis"]["title"] = {
-        "text": "factor on the duration of the stage before; left = faster",
+        "text": "factor on the duration; left = faster"
+        if room.brief
+        else "factor on the duration of the stage before; left = faster",
         "font": {"size": SMALL, "color": theme.muted},
         "standoff": 4,
     }
@@ -112,7 +113,7 @@ def steps_figure(
             _band(canvas, y, left / plot)
         _stack(canvas, panel, row, y, family)
         colour = theme.muted if row.total == 0 else theme.better if row.total < 0 else theme.worse
-        canvas.words(panel, y, step_words(row), px=panel.width + 8, colour=colour)
+        canvas.words(panel, y, _side_words(row, brief=room.brief), px=panel.width + 8, colour=colour)
     canvas.shapes.append(
         {
             "type": "line", "xref": panel.x, "x0": 0, "x1": 0, "yref": "y", "y0": -0.5, "y1": len(rows) - 0.5,
@@ -136,7 +137,7 @@ def steps_figure(
     y_axis: dict[str, Any] = {
         "range": [len(rows) - 0.5, -0.5],
         "tickvals": list(range(len(rows))),
-        "ticktext": [row.label for row in rows],
+        "ticktext": [f"<b>{plain(row.stage)}</b>" if room.brief else row.label for row in rows],
         "tickfont": {"color": theme.text},
         "ticklabelstandoff": 6,
         "showgrid": False,
@@ -146,6 +147,33 @@ def steps_figure(
     height = _TOP_PX + max(1, len(rows)) * _ROW_PX + _BOTTOM_PX
     margin = {"l": left, "r": 8, "t": _TOP_PX, "b": _BOTTOM_PX}
     return canvas.figure(height, margin, yaxis=y_axis, barmode="overlay", bargap=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Px of the names, the plot area and the words beside it; ``brief``: names without the stage before."""
+
+    left: int
+    plot: int
+    side: float
+    brief: bool
+
+
+def _room(ladder: Ladder, rows: Sequence[StepRow], width: int) -> _Room:
+    """Return names and words in full where bars keep enough room, else in brief."""
+    stepping = [row.stage for row in ladder.rows if row.stage.predecessor]
+    for brief in (False, True):
+        names = (stage.id if brief else f"{stage.predecessor} → {stage.id}" for stage in stepping)
+        left = round(max((text_width(name) for name in names), default=80.0)) + 14
+        side = max((text_width(_side_words(row, brief=brief), SMALL) for row in rows), default=0.0) + 12
+        if width - left - 8 - side >= _LEAST_PX:
+            break
+    return _Room(left, max(160, width - left - 8), side, brief)
+
+
+def _side_words(row: StepRow, *, brief: bool) -> str:
+    words = step_words(row)
+    return words.removesuffix(" faster").removesuffix(" slower") if brief else words
 
 
 def _range(rows: Sequence[StepRow]) -> tuple[int, int]:

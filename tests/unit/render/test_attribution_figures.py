@@ -143,3 +143,12 @@ def test_a_ladder_without_splits_is_an_empty_figure():
 def test_every_family_has_a_reason_of_its_own_whose_colour_stands_for_it():
     assert list(FAMILY_REASONS) == list(STALL_FAMILIES)
     assert all(stall_family(reason) == family for family, reason in FAMILY_REASONS.items())
+
+
+def test_a_narrow_figure_of_steps_names_the_stage_alone_and_keeps_room_for_its_bars():
+    found = ladder(rows=[replace(row("2d"), attribution=CHANGE)], references=[])
+    wide, narrow = (steps_figure(found, LIGHT, width) for width in (620, 260))
+    assert list(wide.layout.yaxis.ticktext) == ["1d → <b>2d</b>"]
+    assert [one.text for one in wide.layout.annotations] == ["▼ 1.33× faster"]
+    assert list(narrow.layout.yaxis.ticktext) == ["<b>2d</b>"]
+    assert [one.text for one in narrow.layout.annotations] == ["▼ 1.33×"]
