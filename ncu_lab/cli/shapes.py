@@ -20,10 +20,11 @@ def shapes(
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what saved benches say of stages at many shapes: a stage that wins at one size only is seen.
+    """Show stages at many shapes against the library.
 
-    Each shape's newest bench counts (ncu-lab bench --save), on the GPU of the newest of all. The ratio to the library
-    is the lowest of the processes, alone or interleaved, with its 99 % interval; clock and power are what was seen.
+    A stage that wins at one size only is seen. Each shape's newest saved bench counts (ncu-lab bench --save), on the
+    GPU of the newest of all. The ratio to the library is the lowest of the processes, alone or interleaved, with its
+    99 % interval; clock and power are what was seen.
 
     ncu-lab shapes --example --stage sgemm-hopper
     """
