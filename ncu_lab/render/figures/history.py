@@ -281,7 +281,7 @@ def _words(canvas: Canvas, x: float, html: str, **options: Any) -> None:
 
 
 def _changes(canvas: Canvas, main: Followed, places: Mapping[str, int], width: int) -> None:
-    """Draw a line where the quantity changed; its label where it reaches no further than the next change."""
+    """Draw a line where the quantity changed, and the fullest label that reaches no further than the next change."""
     changes = main.history.changes
     at = [places[change.first.meta.id] - 0.5 for change in changes]
     px = (width - _LEFT_PX - _RIGHT_PX) / max(1, len(main.history.rows))
@@ -289,18 +289,13 @@ def _changes(canvas: Canvas, main: Followed, places: Mapping[str, int], width: i
         colour = _colour(change, canvas.theme)
         _vertical(canvas, x, colour, "solid")
         end = at[number + 1] if number + 1 < len(at) else len(main.history.rows) - 0.4
-        for label in _labels(change):
-            if max(text_width(line, SMALL) for line in label) + 8 <= (end - x) * px:
-                html = "<br>".join([f"<b>{plain(label[0])}</b>", *map(plain, label[1:])])
-                top = {
-                    "yref": "y domain",
-                    "y": 1.0,
-                    "yanchor": "top",
-                    "xshift": 4,
-                    "font": {"size": SMALL, "color": colour},
-                }
-                _words(canvas, x, html, **top)
-                break
+        labels = _labels(change)
+        fitting = (one for one in labels if max(text_width(line, SMALL) for line in one) + 8 <= (end - x) * px)
+        # The sign stands there however narrow it is: better and worse are one grey to some, and on paper.
+        label = next(fitting, labels[-1])
+        html = "<br>".join([f"<b>{plain(label[0])}</b>", *map(plain, label[1:])])
+        font = {"size": SMALL, "color": colour}
+        _words(canvas, x, html, yref="y domain", y=1.0, yanchor="top", xshift=4, font=font)
 
 
 def _labels(change: ChangePoint) -> list[tuple[str, ...]]:

@@ -66,6 +66,22 @@ def test_every_row_keeps_its_place(line: KernelHistory) -> None:
     assert "not compared across" in words
 
 
+def test_a_change_has_its_sign_however_little_room_there_is(line: KernelHistory) -> None:
+    figure = history_figure(Followed("time_ns", "ns", line), (), LIGHT, 140)
+    assert "<b>▲</b>" in [note.text for note in figure.layout.annotations]
+
+
+def test_ticks_of_values_that_hardly_differ_are_told_apart(line: KernelHistory) -> None:
+    level = replace(line, rows=(point(1, 1.9351e6), point(2, 1.9352e6)), changes=(), breaks=())
+    axis = history_figure(Followed("time_ns", "ns", level), (), LIGHT, 900).layout.yaxis
+    assert len(set(axis.ticktext)) == len(axis.ticktext) > 2
+    assert all(axis.range[0] <= value <= axis.range[1] for value in axis.tickvals)
+    # A counter that moves by a millionth is a level line, not a cliff.
+    counter = Followed("instructions_issued", "inst", replace(level, rows=(point(1, 836e6), point(2, 836.001e6))))
+    low, high = history_figure(Followed("time_ns", "ns", level), [counter], LIGHT, 900).layout.yaxis2.range
+    assert high - low > 0.019 * 836e6
+
+
 def test_a_counter_shares_the_axis_and_steps(line: KernelHistory) -> None:
     counter = replace(
         line, rows=tuple(row for row in line.rows if isinstance(row, HistoryPoint)), changes=(), breaks=()
