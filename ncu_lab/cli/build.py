@@ -61,9 +61,10 @@ def _buildable(ids: list[str]) -> list[str]:
     Raises:
         UsageError: When nothing is left.
     """
-    from ncu_lab.workflows.building import kernel_ids
+    from ncu_lab.gpu.registry import load_stages
 
-    references = [id for id in ids if id not in kernel_ids()]
+    stages = load_stages()
+    references = [id for id in ids if not stages[id].is_compiled]
     if references == ids:
         are = "is a library reference" if len(ids) == 1 else "are library references"
         raise UsageError(

@@ -134,19 +134,24 @@ def asked_for(
 
 
 def stages_here() -> list[str]:
-    """Return the stages that the GPU here can run, all of them where there is none; say which are skipped and why."""
+    """Return the stages that can run here, all of them where there is no GPU; say which are skipped and why."""
     from ncu_lab.cli.messages import complain
     from ncu_lab.gpu.compile import capability
+    from ncu_lab.gpu.cutlass_build import lacking
     from ncu_lab.gpu.devices import present_arch
     from ncu_lab.gpu.registry import load_stages
 
     stages, arch = load_stages(), present_arch()
     if arch is None:
         return list(stages)
-    able = [id for id, stage in stages.items() if stage.runs_on(capability(arch))]
+    able: list[str] = []
     for id, stage in stages.items():
-        if id not in able:
+        if not stage.runs_on(capability(arch)):
             complain(f"note: {id} is skipped: it needs {stage.needs}, the GPU here is {arch}")
+        elif stage.is_reference and stage.is_compiled and (why := lacking(stage, arch)) is not None:
+            complain(f"note: {id} is skipped: {why}")
+        else:
+            able.append(id)
     return able
 
 

@@ -146,7 +146,7 @@ def build_stage(
         InputError: When it does not compile, or ptxas serialised its wgmma.
         EnvironmentLacksError: When nvcc or its host compiler is missing, or the cache is not writable.
     """
-    if stage.is_reference:
+    if stage.is_reference:  # those of CUTLASS: ncu_lab.gpu.cutlass_build
         raise UsageError(f"stage {stage.id} is a library reference: there is nothing to build")
     if variant == "guarded" and not stage.has_guarded:
         raise UsageError(f"stage {stage.id} has no guarded variant: its fast path fits every shape")

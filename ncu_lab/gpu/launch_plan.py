@@ -105,8 +105,24 @@ def _misfit(stage: Stage, problem: Problem, layout: Layout) -> str:
             return f"{name} = {size} is no multiple of {multiple}"
     if stage.plan and problem.k == 0:
         return "k = 0 leaves nothing to multiply"
-    if not stage.is_complete:
-        return ""
+    return _misaligned(stage, layout) if stage.is_complete else ""
+
+
+def library_plan(stage: Stage, problem: Problem, layout: Layout) -> LaunchPlan:
+    """Return the plan of a library reference, which has no kernels of ours.
+
+    Raises:
+        UsageError: When it serves multiples or alignments alone that these are not, as CUTLASS's kernel with TMA does.
+    """
+    if stage.is_compiled:
+        nothing = "" if problem.k else "k = 0 leaves nothing to multiply"
+        if reason := _misfit(stage, problem, layout) or _misaligned(stage, layout) or nothing:
+            raise UsageError(f"{stage.id} cannot compute {problem.label}: {reason}")
+    return LaunchPlan("library")
+
+
+def _misaligned(stage: Stage, layout: Layout) -> str:
+    """Why the alignment of bases and rows does not fit; empty when it does."""
     element = DTYPE_BYTES[stage.dtype]
     addresses = (("A", layout.a), ("B", layout.b), ("C", layout.c))
     rows = (("A", layout.lda * element), ("B", layout.ldb * element), ("C", layout.ldc * C_BYTES))

@@ -21,7 +21,7 @@ from ncu_lab.resources import kernels_folder
 
 REGISTRY = "stages.toml"
 
-_LIBRARY_MATHS = ("pedantic", "tf32", "fp16", "bf16")
+_LIBRARY_MATHS = ("pedantic", "tf32", "fp16", "bf16", "cutlass")
 _FIELDS = {item.name: item for item in fields(Stage)}
 _REQUIRED = tuple(name for name, item in _FIELDS.items() if item.default is MISSING and item.default_factory is MISSING)
 _CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -173,8 +173,10 @@ def _is(value: object, kind: type) -> bool:
 def _check_source(stage: Stage, where: str, folder: Path) -> None:
     """A kernel needs a source, an entry and a tile; a reference needs a name pattern and no source."""
     if stage.is_reference:
-        if stage.file or stage.entry:
-            raise InputError(f"{where}: a library reference has no file and no entry")
+        if stage.entry or bool(stage.file) != (stage.library_math == "cutlass"):
+            raise InputError(f"{where}: a library reference has no file and no entry, one of CUTLASS a file")
+        if stage.file and not (folder / stage.file).is_file():
+            raise InputError(f"{where}: its source {folder / stage.file} does not exist")
         try:
             re.compile(stage.kernel_pattern)
         except re.error as error:

@@ -11,8 +11,9 @@ from typing import Any
 from ncu_lab.errors import CheckFailedError, ProgramError
 from ncu_lab.gpu.cublas import WORKSPACE_BYTES, Cublas, captured_kernels
 from ncu_lab.gpu.cublaslt import CublasLt
+from ncu_lab.gpu.cutlass import Cutlass
 from ncu_lab.gpu.driver import Driver, DriverError, prepare
-from ncu_lab.gpu.launch_plan import LaunchPlan, plan
+from ncu_lab.gpu.launch_plan import LaunchPlan, library_plan, plan
 from ncu_lab.gpu.layout import Layout
 from ncu_lab.gpu.request import Subject
 from ncu_lab.model import Problem, Stage
@@ -35,6 +36,7 @@ class Runner:
         self.stream.use()
         self.sm_count = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self._modules: dict[str, Any] = {}
+        self._libraries: dict[str, Cutlass] = {}
         self._workspace: Any = None
         self._ready: dict[object, tuple[LaunchPlan, list[Callable[[], None]]]] = {}
 
@@ -61,7 +63,7 @@ class Runner:
     def plan(self, subject: Subject, problem: Problem, layout: Layout) -> LaunchPlan:
         """Return how a subject would be launched; a library call has no geometry of ours."""
         if subject.stage.is_reference:
-            return LaunchPlan("library")
+            return library_plan(subject.stage, problem, layout)
         return plan(subject.stage, problem, layout, sm_count=self.sm_count, fallback=subject.fallback)
 
     def workspace_bytes(self, subject: Subject, problem: Problem) -> int:
@@ -82,8 +84,12 @@ class Runner:
         """
         stage = subject.stage
         if stage.is_reference:
-            self.cublas.gemm(stage.library_math, stage.operation, problem, layout)
-            return self.plan(subject, problem, layout)
+            how = self.plan(subject, problem, layout)
+            if stage.is_compiled:
+                self._cutlass(subject).gemm(problem, layout)
+            else:
+                self.cublas.gemm(stage.library_math, stage.operation, problem, layout)
+            return how
         # All that decides arguments and tensor maps: every dimension and every pointer.
         key = (stage.id, subject.cubin, subject.guarded_cubin, problem, layout)
         if key not in self._ready:
@@ -92,6 +98,16 @@ class Runner:
         for call in calls:
             call()
         return how
+
+    def _cutlass(self, subject: Subject) -> Cutlass:
+        if subject.cubin is None:
+            raise ProgramError(f"{subject.stage.id} has no library in the request")
+        if subject.cubin not in self._libraries:
+            workspace = self._library_workspace.data.ptr
+            self._libraries[subject.cubin] = Cutlass(
+                Path(subject.cubin), self.stream.ptr, workspace, WORKSPACE_BYTES, self.sm_count
+            )
+        return self._libraries[subject.cubin]
 
     def _prepare(self, key: object, subject: Subject, how: LaunchPlan) -> None:
         path = subject.guarded_cubin if how.variant == "guarded" else subject.cubin

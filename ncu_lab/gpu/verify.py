@@ -132,8 +132,7 @@ def runnable(runner: Runner, subject: Subject, cases: Iterable[Case]) -> list[Ca
     kept: list[Case] = []
     for number, case in enumerate(cases):
         try:
-            ld = max(1, case.problem.k, case.problem.n) + case.pad
-            runner.plan(subject, case.problem, Layout(ld, ld, ld))
+            runner.plan(subject, case.problem, _layout(subject.stage, case))
         except UsageError:
             if number == 0:
                 raise

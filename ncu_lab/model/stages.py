@@ -85,7 +85,8 @@ class Stage:
             ``ncu_lab.gpu.launch_plan``.
         auxiliary: Entries of the kernels that the plan launches beside ``entry``, which is the main one.
         shared_bytes: Dynamic shared memory of a block of the main kernel.
-        library_math: For a reference: the cuBLAS math (``pedantic``, ``tf32``, ``fp16``, ``bf16``).
+        library_math: For a reference: the cuBLAS math (``pedantic``, ``tf32``, ``fp16``, ``bf16``), or ``cutlass`` for
+            one whose ``file`` is compiled with CUTLASS's headers.
         kernel_pattern: For a reference: a regular expression its kernel's name must match (precision, by name).
         expect: What it should show and change, each with its source; judged by ``ncu_lab.analyze.expectations``.
         tune: Which tiles ``ncu-lab tune`` may try; None where there is nothing to search.
@@ -124,6 +125,11 @@ class Stage:
     def is_reference(self) -> bool:
         """Whether this is a library call instead of a kernel of ours."""
         return bool(self.library_math)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether something is compiled for it here: a kernel of ours, or a reference made of headers."""
+        return bool(self.file)
 
     @property
     def is_complete(self) -> bool:

@@ -20,7 +20,7 @@ from ncu_lab.model.bench_record import BenchRecord, ReferenceTrial
 from ncu_lab.render.numbers import duration_spread, flop_rate, share
 from ncu_lab.store.bench_files import write_bench
 from ncu_lab.workflows.best_tiles import with_best_tiles
-from ncu_lab.workflows.building import build_stages
+from ncu_lab.workflows.building import build_stages, with_references
 from ncu_lab.workflows.measuring import measure_peaks
 from ncu_lab.workflows.recording import kernels_state
 
@@ -90,8 +90,7 @@ def time_stages(
         if value < 1:
             raise UsageError(f"--{option} {value} is too small", advice or "At least one is needed.")
     registry = load_stages()
-    asked = {find_stage(registry, id).id for id in ids}
-    asked |= {reference for id in asked if (reference := registry[id].reference) is not None}
+    asked = with_references({find_stage(registry, id).id for id in ids}, registry)
     stages = [stage for stage in registry.values() if stage.id in asked]
     device = current_device()
     builds = build_stages([stage.id for stage in stages])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +12,8 @@ from pathlib import Path
 
 from ncu_lab.errors import NcuLabError
 from ncu_lab.gpu.compile import build_stage, capability, default_arch
+from ncu_lab.gpu.cutlass_build import build_library, lacking
+from ncu_lab.gpu.devices import present_arch
 from ncu_lab.gpu.registry import find_stage, load_stages
 from ncu_lab.model import ProgressEvent, Reporter, Stage, StageBuild, silent
 from ncu_lab.render.numbers import byte_count
@@ -31,7 +33,9 @@ def kernel_ids(arch: str | None = None) -> list[str]:
 
 
 def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporter = silent) -> list[StageBuild]:
-    """Build stages, the fast variant of each and the guarded one where there is one; references are skipped.
+    """Build stages, the fast variant of each and the guarded one where there is one.
+
+    Of references those of CUTLASS are built, which takes half a minute the first time; the others are skipped.
 
     Args:
         ids: Stage ids.
@@ -47,7 +51,7 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
         EnvironmentLacksError: When the compiler is missing.
     """
     registry = load_stages()
-    stages = [stage for id in ids if not (stage := find_stage(registry, id)).is_reference]
+    stages = [stage for id in ids if (stage := find_stage(registry, id)).is_compiled]
     target = arch or default_arch()
     stop = threading.Event()
     with ThreadPoolExecutor(min(len(stages) or 1, os.cpu_count() or 1)) as pool, stopping(pool, stop):
@@ -64,6 +68,20 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
             report(ProgressEvent("build", stage.id, "done", describe_build(made[0]), seconds=seconds))
             builds += made
     return builds
+
+
+def with_references(ids: Iterable[str], registry: Mapping[str, Stage]) -> set[str]:
+    """Return stages and what they are measured against: their reference, and CUTLASS's beside it where it can be had.
+
+    Args:
+        ids: Stage ids, all registered.
+        registry: The stages.
+    """
+    asked = set(ids)
+    asked |= {reference for id in asked if (reference := registry[id].reference) is not None}
+    arch = present_arch()
+    beside = [stage for stage in registry.values() if stage.library_math == "cutlass" and stage.reference in asked]
+    return asked | {stage.id for stage in beside if arch is not None and lacking(stage, arch) is None}
 
 
 @contextmanager
@@ -105,6 +123,8 @@ def build_variants(
         InputError: When it does not compile.
         EnvironmentLacksError: When the compiler is missing.
     """
+    if stage.is_reference:
+        return [build_library(stage, arch, stop=stop)]
     builds = [build_stage(stage, arch, kernels_dir=kernels_dir, stop=stop)]
     if stage.fallback is not None:
         fallback = replace(registry[stage.fallback], dtype=stage.dtype)

@@ -38,7 +38,7 @@ from ncu_lab.model import (
 from ncu_lab.store import Store
 from ncu_lab.workflows.benching import time_stages
 from ncu_lab.workflows.best_tiles import best_tiles
-from ncu_lab.workflows.building import build_stages
+from ncu_lab.workflows.building import build_stages, with_references
 from ncu_lab.workflows.checking import check_stages
 from ncu_lab.workflows.collecting import Collected, CollectionError, Job, check_collection, collect
 from ncu_lab.workflows.recording import Draft
@@ -73,7 +73,8 @@ class ProfileRequest:
     Attributes:
         stages: Stage ids, in any order.
         problem: What every stage computes.
-        samples: Unprofiled timings of each stage.
+        samples: Unprofiled timings of each stage in each process.
+        processes: Processes that take them; from five on each counts as one sample where runs are compared.
         launches: Profiled launches of each stage.
         references: Whether the library references of the stages are profiled too.
         settings: How.
@@ -85,9 +86,11 @@ class ProfileRequest:
     launches: int = 1
     references: bool = True
     settings: Settings = field(default_factory=Settings)
+    processes: int = 1
 
     def __post_init__(self) -> None:
         _at_least_one("samples", self.samples)
+        _at_least_one("processes", self.processes)
         _at_least_one("launches", self.launches)
 
 
@@ -163,12 +166,12 @@ def _profile_stages(request: ProfileRequest, tiles: Mapping[str, TileChoice], st
     chosen = [stage.id for stage in stages if stage.id in request.stages]
     try:
         draft.status = "build_failed"
-        draft.builds = build_stages([stage.id for stage in stages if not stage.is_reference], report=report)
+        draft.builds = build_stages([stage.id for stage in stages if stage.is_compiled], report=report)
         draft.status = "check_failed"
         draft.checks = check_stages(chosen, request.problem, quick=True, report=report)
         _refuse_wrong_results(draft.checks)
         draft.status = "partial"
-        bench = time_stages(chosen, request.problem, request.samples, report=report)
+        bench = time_stages(chosen, request.problem, request.samples, processes=request.processes, report=report)
         draft.timings = timings_table(bench.samples)
         draft.peaks = bench.peaks
         draft.notices += bench.notices
@@ -200,7 +203,7 @@ def resolve_stages(request: ProfileRequest) -> tuple[Stage, ...]:
         )
     chosen = {find_stage(registry, name).id for name in request.stages}
     if request.references:
-        chosen |= {reference for name in chosen if (reference := registry[name].reference) is not None}
+        chosen = with_references(chosen, registry)
     return tuple(stage for stage in registry.values() if stage.id in chosen)
 
 

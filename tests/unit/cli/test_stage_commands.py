@@ -85,6 +85,7 @@ def test_every_stage_runs_here_or_is_skipped_with_what_it_needs(
     arch: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("ncu_lab.gpu.devices.present_arch", lambda: arch)
+    monkeypatch.setattr("ncu_lab.gpu.cutlass_build.lacking", lambda stage, arch: None)
     able = stages_here()
     skipped = re.findall(
         rf"note: (\S+) is skipped: it needs (sm_\w+), the GPU here is {arch}$", capsys.readouterr().err, re.M
@@ -93,6 +94,17 @@ def test_every_stage_runs_here_or_is_skipped_with_what_it_needs(
     listed = {row["id"]: row["needs"] for row in json.loads(run("stages", "--format", "json"))["stages"]}
     assert all(listed[id] == needs for id, needs in skipped)
     assert ("wgmma" in able) == (arch == "sm_90")  # code for sm_90a runs on it alone
+
+
+def test_cutlass_is_skipped_with_its_reason_where_its_headers_are_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ncu_lab.gpu.devices.present_arch", lambda: "sm_90")
+    monkeypatch.setattr("ncu_lab.gpu.cutlass_build.cutlass_headers", lambda: None)
+    monkeypatch.setenv("NCU_LAB_CACHE", str(tmp_path))
+    assert not {"cutlass-fp32", "cutlass-bf16"} & set(stages_here())
+    told = capsys.readouterr().err
+    assert "note: cutlass-fp32 is skipped: CUTLASS's headers are not installed" in told
 
 
 def cases(wrong: bool) -> list[CheckCase]:

@@ -124,4 +124,5 @@ def test_bundled_registry_is_sound() -> None:
         "tf32",
         "fp16",
         "bf16",
+        "cutlass",
     }
