@@ -22,6 +22,7 @@ from ncu_lab.gpu.sanitizer import find_sanitizer, sanitize, small_problems
 from ncu_lab.gpu.verify import check_bytes
 from ncu_lab.model import CheckCase, Problem, ProgressEvent, Reporter, Stage, silent
 from ncu_lab.model.proof import SANITIZER_TOOLS, SanitizerFinding, SanitizerTool, StageProof
+from ncu_lab.workflows.best_tiles import with_best_tiles
 from ncu_lab.workflows.building import build_stages, stopping
 from ncu_lab.workflows.checking import check_stages, describe_cases
 
@@ -38,6 +39,7 @@ _MEMORY_BYTES = 16 * 2**30
 Found = StageProof | SanitizerFinding
 
 
+@with_best_tiles
 def prove_stages(
     ids: Sequence[str],
     problem: Problem,
