@@ -24,11 +24,11 @@ NVTX_PREFIX = "ncu-lab/"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One stage with what was built of it; a library reference has no cubins.
+    """One stage with what was built of it; a reference that is not compiled here has nothing.
 
     Attributes:
         stage: The stage.
-        cubin: Of its fast path.
+        cubin: Of its fast path; of a reference that is compiled here, its shared library.
         guarded_cubin: Of its guarded path, or of that of its fallback.
         fallback: The stage whose guarded path serves what the fast path cannot, when it is another's.
     """
@@ -81,12 +81,12 @@ class TargetRequest:
 def subjects_of(
     stages: Iterable[Stage], builds: Iterable[StageBuild], registry: Mapping[str, Stage]
 ) -> tuple[Subject, ...]:
-    """Join stages with their builds and fallbacks; a stage without a fast build, a library reference, has no cubin."""
+    """Join stages with their builds and fallbacks; a library reference that is not compiled here has no cubin."""
     cubins = {(build.stage, build.variant): str(build.cubin) for build in builds}
     return tuple(
         Subject(
             stage,
-            cubins.get((stage.id, "fast")),
+            cubins.get((stage.id, "library" if stage.is_reference else "fast")),
             cubins.get((stage.id, "guarded")),
             None if stage.fallback is None else registry[stage.fallback],
         )

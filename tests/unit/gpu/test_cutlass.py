@@ -17,7 +17,9 @@ from ncu_lab.gpu.cutlass import Cutlass
 from ncu_lab.gpu.launch_plan import library_plan
 from ncu_lab.gpu.layout import Layout
 from ncu_lab.gpu.registry import load_stages
+from ncu_lab.gpu.request import subjects_of
 from ncu_lab.model import Problem
+from ncu_lab.workflows import building
 
 STAGES = load_stages()
 FP32, BF16 = STAGES["cutlass-fp32"], STAGES["cutlass-bf16"]
@@ -82,6 +84,26 @@ def test_a_build_that_was_carried_here_serves_without_headers(compiler: Compiler
     assert "headers are not installed" in (cutlass_build.lacking(FP32, "sm_80") or "")  # another architecture
     with pytest.raises(EnvironmentLacksError, match="cutlass-bf16 cannot be built: CUTLASS's headers"):
         cutlass_build.build_library(BF16, "sm_90")
+
+
+def test_the_library_is_what_the_target_is_given(compiler: Compiler) -> None:
+    made = cutlass_build.build_library(FP32, "sm_90")
+    ours, cublas = subjects_of([FP32, STAGES["cublas-fp32"]], [made], STAGES)
+    assert (ours.cubin, ours.guarded_cubin, cublas.cubin) == (str(made.cubin), None, None)
+
+
+def test_a_stage_is_measured_against_both_where_both_are_here(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "present_arch", lambda: "sm_90")
+    assert building.with_references(["2d"], STAGES) == {"2d", "cublas-fp32", "cutlass-fp32"}
+    assert building.with_references(["wgmma"], STAGES) == {"wgmma", "cublas-bf16", "cutlass-bf16"}
+    assert building.with_references(["wmma"], STAGES) == {"wmma", "cublas-fp16"}
+    assert building.with_references(["cutlass-bf16"], STAGES) == {"cublas-bf16", "cutlass-bf16"}
+    compiler.headers = None
+    assert building.with_references(["2d"], STAGES) == {"2d", "cublas-fp32"}
+    monkeypatch.setattr(building, "present_arch", lambda: "sm_80")
+    assert building.with_references(["cublas-bf16"], STAGES) == {"cublas-bf16"}
 
 
 def test_what_it_needs_is_told(compiler: Compiler) -> None:
