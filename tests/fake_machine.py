@@ -106,6 +106,9 @@ class Machine:
         self.done.append(f"check {' '.join(ids)}")
         return [check_case(stage, stage != self.wrong) for stage in ids]
 
-    def _time_stages(self, ids: Sequence[str], problem: Problem, samples: int, report: object) -> Bench:
-        self.done.append(f"bench {' '.join(ids)} {samples}")
+    def _time_stages(
+        self, ids: Sequence[str], problem: Problem, samples: int, report: object, processes: int = 1
+    ) -> Bench:
+        times = f" x {processes}" if processes > 1 else ""
+        self.done.append(f"bench {' '.join(ids)} {samples}{times}")
         return Bench(taken_samples([*ids, "cublas-fp32"]), {}, problem, DEVICE)

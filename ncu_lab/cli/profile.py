@@ -105,6 +105,9 @@ MetricsOption = Annotated[
     ),
 ]
 SamplesOption = Annotated[int, typer.Option("--samples", metavar="N", help="Unprofiled timings of each stage.")]
+ProcessesOption = Annotated[
+    int, typer.Option("--processes", metavar="N", help="Take the timings in so many processes: ten see 1 % surely.")
+]
 LaunchesOption = Annotated[
     int | None,
     typer.Option(
@@ -154,6 +157,7 @@ def profile(
     section_set: SetOption = None,
     metrics: MetricsOption = None,
     samples: SamplesOption = 10,
+    processes: ProcessesOption = 1,
     launches: LaunchesOption = None,
     clock_control: ClockOption = ClockControl.NONE,
     cache_control: CacheOption = CacheControl.ALL,
@@ -193,7 +197,8 @@ def profile(
         _refuse("stages", {"--kernel": kernel, "--nvtx": nvtx})
         stages = _stages(stage, all_stages, rev)
         problem = problem_from(size, m, n, _size_k(k))
-        request = ProfileRequest(stages, problem, samples, 1 if launches is None else launches, reference, settings)
+        launched = 1 if launches is None else launches
+        request = ProfileRequest(stages, problem, samples, launched, reference, settings, processes)
         if rev is not None:
             _refuse("--rev", {"--dry-run": dry_run})
             from ncu_lab.cli.profile_commits import profile_and_print

@@ -192,7 +192,7 @@ def power_words(change: TimeChange) -> str:
     scatter, slowdown = (numbers.percent(100.0 * share, digits=2) for share in (power.scatter, power.slowdown))
     seen = math.floor(100.0 * power.seen)
     words = f"samples that scatter by {scatter} show a slowdown of {slowdown} in about {seen} of 100 such comparisons"
-    return f"{words}, {power.needed} a side in 99" if power.needed else f"{words}: profile several processes"
+    return f"{words}, {power.needed} a side in 99" if power.needed else f"{words}: profile --processes 10"
 
 
 def p_words(p: float) -> str:

@@ -6,13 +6,16 @@ build, whole, and compares them as ``ncu-lab gate`` does, with the default polic
 samples alone, and for the detections those of the second are made 1 % longer. Pairs of processes on two GPUs are apart:
 the product widens their intervals, so that they raise no alarm and see no 1 %.
 
-Run: ``.venv/bin/python tests/benchmarks/false_alarms.py [RUNS…] [--noise STORE] [--synthetic]``
+Run: ``.venv/bin/python tests/benchmarks/false_alarms.py [RUNS…] [--noise STORE] [--synthetic] [--detection]``
 
 RUNS are folders of runs of one build, one an occasion: each run is one process. By default those that
 ``tests/gpu/record_history.sh`` recorded are taken where they are there (``tests/data/history``). Where there are none,
 processes are made up, which is said: with the deviations of one H200 (0.17 % within a process, 0.02 % between), and
 with heavier ones (0.5 % and 0.1 %, and one sample in twenty 2 % late). Exit code 1 where a target is missed: no false
 alarm in 1,000 comparisons, and a slowdown of 1 % with 10 samples seen at least 99 times in 100.
+
+``--detection`` tells instead how many samples and processes it takes, by how much samples scatter: made-up processes
+again, since what was recorded scatters as it does.
 """
 
 from __future__ import annotations
@@ -243,13 +246,53 @@ def say_where(kernels: Kernels) -> None:
     )
 
 
+SCATTERS = (0.0017, 0.003, 0.004, 0.005)
+ONE_PROCESS = (10, 20, 50, 100)
+PROCESSES = (5, 10)
+PAIRS = 200
+
+
+def detection() -> None:
+    """Print how often a slowdown of 1 % is seen, by how much samples scatter and how many there are."""
+    ways = [(1, samples) for samples in ONE_PROCESS] + [(count, SAMPLES) for count in PROCESSES]
+    titles = [f"{n} samples" if count == 1 else f"{count} x {n}" for count, n in ways]
+    print(f"a slowdown of 1 %, seen by the verdict in so many of 100 pairs ({PAIRS} made up for each)")
+    print("scatter" + "".join(f"{title:>13}" for title in titles))
+    for scatter in SCATTERS:
+        source = random.Random(SEED)
+        cells = [f"{100.0 * _seen(source, scatter, *way):.0f}" for way in ways]
+        print(f"{scatter:>7.2%}" + "".join(f"{cell:>13}" for cell in cells))
+
+
+def _seen(source: random.Random, scatter: float, processes: int, samples: int) -> float:
+    sides = [
+        [_several(source, scatter, processes, samples, factor) for factor in (1.0, 1.0 + SLOWDOWN)]
+        for _ in range(PAIRS)
+    ]
+    return sum(compare_times(a, b).verdict == "slower" for a, b in sides) / PAIRS
+
+
+def _several(source: random.Random, scatter: float, processes: int, samples: int, factor: float) -> TimeEvidence:
+    """Make up several processes of one build, whose means differ by 0.02 %."""
+    taken: list[TimingSample] = []
+    for process in range(processes):
+        mean = 1e6 * factor * (1.0 + source.gauss(0.0, 0.0002))
+        times = [mean * (1.0 + source.gauss(0.0, scatter)) for _ in range(samples)]
+        taken += [TimingSample(process, n, n, "kernel", "alone", ns, None, None, None) for n, ns in enumerate(times)]
+    return TimeEvidence(tuple(taken))
+
+
 def main() -> int:
     """Print false alarms and detections; return 1 where a target is missed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("runs", nargs="*", type=Path)
     parser.add_argument("--noise", type=Path, help="a store whose measured noise counts")
     parser.add_argument("--synthetic", action="store_true", help="made-up processes, whatever was recorded")
+    parser.add_argument("--detection", action="store_true", help="how many samples and processes it takes")
     arguments = parser.parse_args()
+    if arguments.detection:
+        detection()
+        return 0
     noise = read_noise_table(arguments.noise)[0] if arguments.noise else NoiseTable()
     folders = arguments.runs or sorted(path for path in RECORDED.glob("noise*") if path.is_dir())
     if folders and not arguments.synthetic:

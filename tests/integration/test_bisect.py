@@ -37,7 +37,9 @@ class TimedMachine(Machine):
             raise InputError("stage gram does not compile: kernels/gram.cu:6: expected a ;")
         return super()._build_stages(ids, report)
 
-    def _time_stages(self, ids: Sequence[str], problem: Problem, samples: int, report: object) -> Bench:
+    def _time_stages(
+        self, ids: Sequence[str], problem: Problem, samples: int, report: object, processes: int = 1
+    ) -> Bench:
         self.done.append(f"bench {' '.join(ids)} {samples}")
         ns = 2.57e6 if "ROW = BN;" in self._source else 2.17e6
         taken = [TimingSample(0, n, n, "gram", "interleaved", ns + n, None, None, None) for n in range(samples)]

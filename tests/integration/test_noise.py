@@ -24,7 +24,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(monkeypatch)
     number = iter(range(100))
 
-    def time_stages(ids: list[str], problem: Problem, samples: int, report: object) -> Bench:
+    def time_stages(ids: list[str], problem: Problem, samples: int, report: object, processes: int = 1) -> Bench:
         process = next(number)
         taken = tuple(
             TimingSample(0, one, one, "2d", "alone", 57_000.0 + 10.0 * process + one % 3, None, None, None)

@@ -47,7 +47,9 @@ class CommitMachine(Machine):
         if "gram" in ids and "ROW = BN + 1\n" in (kernels_folder() / "gram.cu").read_text():
             raise InputError("stage gram does not compile: kernels/gram.cu:6: expected a ;")
 
-    def _time_stages(self, ids: Sequence[str], problem: Problem, samples: int, report: object) -> Bench:
+    def _time_stages(
+        self, ids: Sequence[str], problem: Problem, samples: int, report: object, processes: int = 1
+    ) -> Bench:
         if self.interrupt_at and self.interrupt_at in self.entries:
             raise KeyboardInterrupt
         return super()._time_stages(ids, problem, samples, report)

@@ -35,6 +35,13 @@ def stored(folder: Path) -> list[tuple[str, str]]:
     return [(run.name, Store(run.parent).read(run.name).meta.status) for run in stored_runs(folder)]
 
 
+def test_timings_of_several_processes(tmp_path: Path, machine: Machine) -> None:
+    assert profile(tmp_path, "--stage", "2d", "--processes", "10").returncode == 0
+    assert machine.done[-1] == "bench 2d 10 x 10"
+    wrong = profile(tmp_path, "--stage", "2d", "--processes", "0")
+    assert (wrong.returncode, "--processes 0 is too small" in wrong.stderr) == (2, True)
+
+
 def test_one_stage_from_build_to_summary(tmp_path: Path, machine: Machine) -> None:
     done = profile(tmp_path, "--stage", "2d", "--samples", "20")
     assert done.returncode == 0, done.stderr

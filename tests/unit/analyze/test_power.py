@@ -68,4 +68,4 @@ def test_words() -> None:
     assert plain_spaces(power_words(known)) == words
     assert plain_spaces(evidence_words(known)).endswith(f"n = 10 + 10; {words}")
     never = TimeChange(1.0, 1.01, 10, 10, "timings", "inconclusive", power=Power(0.02, 0.01, 0.0, None))
-    assert plain_spaces(power_words(never)).endswith("in about 0 of 100 such comparisons: profile several processes")
+    assert plain_spaces(power_words(never)).endswith("in about 0 of 100 such comparisons: profile --processes 10")
