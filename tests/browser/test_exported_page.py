@@ -120,11 +120,22 @@ def test_the_button_changes_the_theme_of_page_and_figures(browser: Chrome, place
     wait(browser, f"{plot} === '{LIGHT.text}'")
 
 
+def test_paper_is_light(browser: Chrome, place: Path) -> None:
+    open_page(browser, place)
+    browser.find_element(By.ID, "theme").click()
+    plot = "document.querySelector('.js-plotly-plot').layout.font.color"
+    wait(browser, f"{plot} === '{DARK.text}'")
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(f"return {plot}") == LIGHT.text
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(f"return {plot}") == DARK.text
+
+
 def test_a_choice_shows_another_figure(browser: Chrome, place: Path) -> None:
     open_page(browser, place)
     browser.execute_script("window.scrollTo(0, 0)")
     browser.find_element(By.CSS_SELECTOR, "input[name='run-1-stalls'][value='1']").click()
-    shown = "[...document.querySelectorAll('.wide-only .figure')].filter(f => f.clientWidth)[0]"
+    shown = "[...document.querySelectorAll('.matrix-wide .figure')].filter(f => f.clientWidth)[0]"
     wait(browser, f"{shown}.dataset.drawn && {shown}.querySelector('.js-plotly-plot')")
     assert browser.execute_script(f"return {shown}.closest('.option').dataset.option") == "1"
 
@@ -135,7 +146,7 @@ def test_a_phone_shows_one_panel_and_does_not_scroll_sideways(phone: Chrome, pla
     shown = phone.execute_script("return [...document.querySelectorAll('.figure')].filter(f => f.clientWidth).length")
     drawn = phone.execute_script("return document.querySelectorAll('.figure[data-drawn]').length")
     assert shown == drawn
-    assert phone.find_element(By.CSS_SELECTOR, ".narrow-only .segmented").is_displayed()
+    assert phone.find_element(By.CSS_SELECTOR, ".matrix-narrow .segmented").is_displayed()
     widths = phone.execute_script(
         "return [...document.querySelectorAll('.js-plotly-plot')]"
         ".map(p => [p.clientWidth, p.parentElement.clientWidth])"

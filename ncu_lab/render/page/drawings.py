@@ -20,8 +20,11 @@ NARROW_WIDTHS = (300, 334)
 COLUMN_WIDTHS = (560, 640, 700)
 """Widths of one in two columns: of a window 1280, 1440 and 1600 px wide."""
 
-PAGE_WIDTHS = (610, 900, 1180, 1340, 1450)
-"""Widths across the page. A figure is shown in the widest that fits: labels stand by the px, so none is stretched."""
+PAGE_WIDTHS = (1010, 1180, 1340, 1450)
+"""Widths across the page, of windows from 1100 px on.
+
+A figure is shown in the widest that fits: labels stand by the px, so none is stretched.
+"""
 
 ALL_WIDTHS = (*NARROW_WIDTHS, *COLUMN_WIDTHS)
 

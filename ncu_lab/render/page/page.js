@@ -61,6 +61,7 @@
     one.drawn = key + name;
     const Plotly = await library();
     const figure = variants[key][name];
+    one.themes = variants[key];
     box.style.minHeight = figure.layout.height + "px";
     if (!one.plot) {
       one.plot = document.createElement("div");
@@ -84,6 +85,23 @@
   function redraw() {
     for (const box of shown.keys()) { draw(box).catch(fail); }
   }
+
+  // Paper is white: what was drawn is drawn again in light colours, at once, as printing does not wait.
+  let chosen = null;
+  function paint(name) {
+    for (const one of shown.values()) {
+      if (one.plot && one.themes) { window.Plotly.react(one.plot, one.themes[name].data, one.themes[name].layout, CONFIG); }
+    }
+  }
+  window.addEventListener("beforeprint", function () {
+    chosen = root.dataset.theme || "";
+    root.dataset.theme = "light";
+    paint("light");
+  });
+  window.addEventListener("afterprint", function () {
+    if (chosen) { root.dataset.theme = chosen; } else { delete root.dataset.theme; }
+    paint(theme());
+  });
 
   function label() {
     button.textContent = theme() === "dark" ? "☀ Light" : "☾ Dark";
