@@ -14,9 +14,8 @@ from driver import BFLOAT16, FLOAT32, Cublas, CublasLt, Cuda
 from reorder import reorder_cubin
 from variants import Variant
 
-LEAST_SHARE = 4  # steps
 FLAG_BYTES = 32  # of a block: a flag for each of its multiplying warps, or counters of which there are fewer
-MOST_CLUSTER = 8  # blocks of a cluster that every GPU with clusters can place
+CLUSTERS = (1, 2, 4, 8)  # blocks: every GPU with clusters can place these
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build" / "experiments"
@@ -61,11 +60,18 @@ class Runner:
         self.kernel = cuda.function(module, variant.entry, variant.shared_bytes)
         self.transpose = cuda.function(module, "transpose") if variant.family == "sgemm" else None
         self.workers = cuda.multiprocessors * variant.blocks_per_sm
-        self.active_clusters = cuda.active_clusters(self.kernel, variant.shared_bytes, variant.cluster, 384)
+        self.active_clusters = self._resident(variant.cluster)
         self.epoch = 0
         self.partial = cuda.alloc(self.workers * variant.tile[0] * variant.tile[1] * 4)
         self.flags = cuda.alloc(self.workers * FLAG_BYTES)
         cuda.fill(self.flags, 0, self.workers * FLAG_BYTES // 4)
+
+    def _resident(self, cluster: int) -> int:
+        """How many clusters of this size run at once."""
+        v = self.variant
+        if cluster == 1:
+            return self.workers
+        return self.cuda.active_clusters(self.kernel, v.shared_bytes, cluster, v.threads)
 
     def prepare(self, m: int, n: int, k: int, a: int, b: int, c: int) -> Any:
         """Encodes tensor maps and arguments once; returns the function that launches the product."""
@@ -102,49 +108,45 @@ class Runner:
         map_a = cuda.tensor_map(FLOAT32, a, k, m, k * 4, (bk, bm), 3)
         map_b = cuda.tensor_map(FLOAT32, b, n, k, n * 4, (bn, bk))
         tiles = -(-m // bm) * -(-n // bn)
-        blocks, clusters, slice_steps = slices(tiles, -(-k // bk), self.workers, v.least_steps)
-        args = [map_a, map_b, ct.c_uint64(c), *(ct.c_int(x) for x in (m, n, k, slice_steps, clusters)),
-                ct.c_uint64(self.partial), ct.c_uint64(self.flags)]  # fmt: skip
+        resident = {size: self._resident(size) for size in CLUSTERS if size <= v.most_cluster}
+        blocks, clusters, slice_steps = slices(tiles, -(-k // bk), resident, v.least_steps)
+        args = [map_a, map_b, ct.c_uint64(c), *(ct.c_int(x) for x in (m, n, k)), ct.c_float(1.0),
+                *(ct.c_int(x) for x in (slice_steps, clusters)), ct.c_uint64(self.partial),
+                ct.c_uint64(self.flags)]  # fmt: skip
 
         def run() -> None:
-            cuda.launch(self.kernel, tiles * clusters * blocks, 256, v.shared_bytes, args, cluster=blocks)
+            cuda.launch(self.kernel, tiles * clusters * blocks, v.threads, v.shared_bytes, args, cluster=blocks)
 
         return run
 
     def _prepare_bf16(self, m: int, n: int, k: int, a: int, b: int, c: int) -> Any:
         v, cuda = self.variant, self.cuda
         _, _, bk = v.tile
-        swap, out_bytes = v.macros.get("SWAP", 0), 2 if v.bf16_out else 4
         map_a = cuda.tensor_map(BFLOAT16, a, k, m, k * 2, (bk, 128), 3)
         map_b = cuda.tensor_map(BFLOAT16, b, n, k, n * 2, (64, bk), 3)
-        out_type, out_box = (BFLOAT16, (64, 64)) if v.bf16_out else (FLOAT32, (32, 64))
-        map_c = cuda.tensor_map(out_type, c, n, m, n * out_bytes, out_box, 3)
-        narrow, wide = (n, m) if swap else (m, n)
-        tiles, steps = -(-narrow // (v.tile[0] * v.cluster)) * -(-wide // v.tile[1]), -(-k // bk)
+        map_c = cuda.tensor_map(BFLOAT16, c, n, m, n * 2, (64, 64), 3)
+        tiles = -(-m // (v.tile[0] * v.cluster)) * -(-n // v.tile[1])
         clusters = min((v.max_blocks or self.workers) // v.cluster, self.active_clusters, tiles)
-        # A share of the partial wave below LEAST_SHARE steps would be many short sums to add up, for little.
-        split = tiles % clusters if v.split and tiles % clusters * steps >= LEAST_SHARE * clusters else 0
-        epoch = ct.c_uint32(0)
-        args = [map_a, map_b, map_c, ct.c_uint64(c), *(ct.c_int(x) for x in (m, n, k, split)),
-                ct.c_uint64(self.partial), ct.c_uint64(self.flags), epoch]  # fmt: skip
+        args = [map_a, map_b, map_c, *(ct.c_int(x) for x in (m, n, k))]
 
         def run() -> None:
-            self.epoch += 1
-            epoch.value = self.epoch  # flags live as long as the runner
-            cuda.launch(self.kernel, clusters * v.cluster, 384, v.shared_bytes, args, cluster=v.cluster)
+            cuda.launch(self.kernel, clusters * v.cluster, v.threads, v.shared_bytes, args, cluster=v.cluster)
 
         return run
 
 
-def slices(tiles: int, steps: int, workers: int, least: int) -> tuple[int, int, int]:
+def slices(tiles: int, steps: int, resident: dict[int, int], least: int) -> tuple[int, int, int]:
     """How the K of every tile is shared: blocks of a cluster, clusters of a tile, steps of a block.
 
-    As many blocks as run at once, each with `least` steps or more; a cluster is a power of two.
+    As many slices of `least` steps or more as are all `resident` (clusters at once, by their size) with those of the
+    other tiles: what waits for a second round doubles the time. Larger clusters, whose sums meet in shared memory,
+    are taken where they cost at most a tenth of the slices.
     """
-    most = max(1, min(workers // tiles, steps // least))
-    blocks = min(MOST_CLUSTER, 1 << (most.bit_length() - 1))
-    clusters = max(1, most // blocks) if blocks == MOST_CLUSTER else 1
-    return blocks, clusters, -(-steps // (blocks * clusters))
+    at_once = {size: min(count // tiles, steps // least // size) for size, count in resident.items()}
+    most = max(1, *(size * count for size, count in at_once.items()))
+    blocks = max((size for size, count in at_once.items() if 10 * size * count >= 9 * most), default=1)
+    slice_steps = -(-steps // (blocks * max(1, at_once[blocks])))
+    return blocks, -(-steps // (blocks * slice_steps)), slice_steps
 
 
 class Matrices:

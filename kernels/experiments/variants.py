@@ -27,7 +27,9 @@ class Variant:
     cluster: int = 1
     max_blocks: int | None = None  # a cap below one per SM
     bf16_out: bool = False
+    threads: int = 384
     least_steps: int = 4  # of BK that a slice of K takes ("small")
+    most_cluster: int = 8  # blocks of a cluster that share a tile ("small")
 
 
 def sgemm(
@@ -53,44 +55,39 @@ _SGEMM = (
 )
 
 
-def small(name: str, question: str, macros: dict[str, int], least_steps: int) -> Variant:
-    """An FP32 variant for small outputs; shared memory follows from the stages (see Shared in small.cu)."""
-    stages = macros.get("STAGES", 4)
-    shared = max(stages, 4) * 16384 + 16384 + 1024 + 1024  # stages or sums, their total, barriers, the base aligned
+def small(name: str, question: str, macros: dict[str, int], level: int = 1, most_cluster: int = 8) -> Variant:
+    """An FP32 variant for small outputs; room for four stages (see Shared in small.cu), and for no third block per SM."""
+    shared = 5 * 16384 + 1024 + 1024
     return Variant(
         name, "small", question, "sgemm_small/small.cu", "sgemm_small", (64, 64, 32), shared, 2, macros,
-        least_steps=least_steps,
+        level=level, threads=64 * macros.get("GROUPS", 2), least_steps=2, most_cluster=most_cluster,
     )  # fmt: skip
 
 
 _SMALL = (
-    small("small-4", "one kernel, slices of 4 steps and more, sums met in a cluster's shared memory", {}, 4),
-    small("small-2", "slices of 2 steps and more: more blocks for 256, more sums for the rest", {}, 2),
-    small("small-1", "slices of 1 step and more", {}, 1),
-    small("small-5", "five stages: a refill has longer to come where K is long", {"STAGES": 5}, 4),
+    small("small-fit", "four groups of ptxas's level 3; only clusters that are all resident at once", {"GROUPS": 4}, 3),
+    small("small-two", "two groups, half the warps and up to 255 registers; level 1 for the banks", {}),
+    small("small-four", "four groups at level 1: do more warps hide its waits?", {"GROUPS": 4}),
+    small("small-flat", "small-two without clusters: what does a cluster's launch cost?", {}, most_cluster=1),
 )
 
 
-def bf16(
-    name: str, question: str, macros: dict[str, int], max_blocks: int | None = None, *, split: bool = False
-) -> Variant:
+def bf16(name: str, question: str, macros: dict[str, int], max_blocks: int | None = 128) -> Variant:
     """A BF16 variant; shared memory follows from the stages and the staging of C (see Shared in wgmma.cu)."""
     shared = macros.get("STAGES", 4) * 48 * 1024 + 2 * 2 * 8192 + 1024 + 1024  # barriers, the base aligned by hand
     return Variant(
         name, "bf16", question, "wgmma_bf16/wgmma.cu", "wgmma_gemm", (128, 256, 64), shared, 1, macros,
-        persistent=True, split=split, cluster=macros.get("CLUSTER", 2), max_blocks=max_blocks,
-        bf16_out=macros.get("BF16_OUT", 1) == 1,
+        persistent=True, cluster=macros.get("CLUSTER", 2), max_blocks=max_blocks, bf16_out=True,
     )  # fmt: skip
 
 
 _BF16 = (
-    bf16("bf16-128", "the best of the first four runs, as the control", {}, 128),
-    bf16("bf16-direct", "warps store C themselves: no wait for the copy engine to read a chunk", {"DIRECT": 1}, 128),
-    bf16("bf16-direct-split", "and the partial wave is shared out over K: 132 blocks, equally busy", {"DIRECT": 1},
-         split=True),
-    bf16("bf16-swap", "as direct, but A, K-major, streams through the tensor cores", {"DIRECT": 1, "SWAP": 1}, 128),
-    bf16("bf16-swap-split", "both", {"DIRECT": 1, "SWAP": 1}, split=True),
-    bf16("bf16-f32-split", "direct-split with FP32 output on both sides", {"DIRECT": 1, "BF16_OUT": 0}, split=True),
+    bf16("bf16-128", "the best of the first four runs, as the control", {}),
+    bf16("bf16-late", "C is stored from registers under the next tile's first products", {"LATE": 1}),
+    bf16("bf16-late-stagger", "and one warpgroup rounds while the other multiplies", {"LATE": 1, "STAGGER": 1}),
+    bf16("bf16-late-132", "the same on all SMs, as cuBLAS", {"LATE": 1, "STAGGER": 1}, None),
+    bf16("bf16-late-16", "raster groups of 16: half as many blocks ask for each of A's tiles, twice as many for B's",
+         {"LATE": 1, "STAGGER": 1, "GROUP": 16}),
 )  # fmt: skip
 
 VARIANTS = {v.name: v for v in (*_SGEMM, *_SMALL, *_BF16)}

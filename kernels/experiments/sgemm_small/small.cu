@@ -1,27 +1,31 @@
-// Operation: C = A * B in FP32 on CUDA cores, all row-major, for outputs with too few tiles of 128 x 128 to fill a GPU.
+// Operation: C = alpha * A * B in FP32 on CUDA cores, all row-major, for outputs with too few tiles of 128 x 128 to fill a GPU.
 // From the ladder's `splitk`: boxes by the copy engine (TMA) in place of cp.async, so that no thread copies and no
 //   __syncthreads is in the loop; A is read along k as it lies, not transposed 4 bytes at a time; and the slices of a tile's
 //   K are a cluster, whose blocks add their sums up in each other's shared memory: no second kernel and, with one cluster a
 //   tile, no workspace.
 // Expected bottleneck: latency of the first boxes and of the sums' way; the FMA pipe once slices are long.
-// Launch: one-dimensional, clusters of as many blocks as share a tile (1 … 8), 256 threads, two blocks per SM.
+// Launch: one-dimensional, clusters of as many blocks as share a tile (1 … 8), 64 threads a group, two blocks per SM.
 // Assumes: n % 4 == 0, k % 4 == 0, bases 16-byte aligned (TMA); any m. TMA zero-fills the edges. `counters` is zero, and is
 //   left so.
 //
-// Macros: STAGES.
+// Macros: STAGES, GROUPS (that share a stage's rows of K: each costs 64 threads, and two of them leave 255 registers).
 #include <cuda.h>
 #include <stdint.h>
 
 #ifndef STAGES
 #define STAGES 4
 #endif
+#ifndef GROUPS
+#define GROUPS 2
+#endif
 
-constexpr int BM = 64, BN = 64, BK = 32, TM = 8, TN = 8, GROUPS = 4;
+constexpr int BM = 64, BN = 64, BK = 32, TM = 8, TN = 8;
 constexpr int GROUP_THREADS = (BM / TM) * (BN / TN), THREADS = GROUPS * GROUP_THREADS, WARPS = THREADS / 32;
 constexpr int GROUP_K = BK / GROUPS;  // rows of a stage's tiles that each group takes
 constexpr int QUADS = TM * TN / 4, SHARE = QUADS / GROUPS, TILE_QUADS = BM * BN / 4;
 constexpr int RASTER_ROWS = 8;
 constexpr uint32_t A_BYTES = BM * BK * 4, B_BYTES = BK * BN * 4, STAGE_BYTES = A_BYTES + B_BYTES;
+static_assert(STAGES >= 3 && STAGES * STAGE_BYTES >= GROUPS * BM * BN * 4, "a stage is refilled two steps on; sums fit in");
 static_assert(BK * 4 == 128, "a row of A is one row of the 128-byte swizzle");
 
 struct Shared {
@@ -30,9 +34,8 @@ struct Shared {
       unsigned char a[A_BYTES];  // BM rows of 128 bytes, swizzled
       unsigned char b[B_BYTES];  // BK rows of BN
     } stage[STAGES];
-    float4 sums[GROUPS][QUADS][GROUP_THREADS];
+    float4 sums[GROUPS][QUADS][GROUP_THREADS];  // the first group's become those of all
   };
-  float4 total[TILE_QUADS];  // of all groups, as [quad][thread of a group]
   uint64_t full[STAGES], empty[STAGES];
   uint32_t last;
 };
@@ -93,7 +96,7 @@ __device__ __forceinline__ int col_of(int quad, int thread) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     sgemm_small(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, float* __restrict__ c,
-                int m, int n, int k,
+                int m, int n, int k, float alpha,
                 int slice_steps,               // steps of BK of a block
                 int clusters,                  // that share a tile, each a cluster's blocks' slices of K
                 float4* __restrict__ partial,  // [tile][cluster][quad][thread], where several clusters share a tile
@@ -133,10 +136,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     const int slot = step % STAGES;
-    // The stage before is refilled once all warps have read it; thread 0 waits while this stage is long there.
-    if (threadIdx.x == 0 && step > 0 && step - 1 + STAGES < steps) {
-      barrier_wait(smem(&s.empty[(step - 1) % STAGES]), (step - 1) / STAGES % 2);
-      fill(step - 1 + STAGES);
+    // The stage of two steps before is refilled: by then the slowest warp has read it, and warp 0 need not wait.
+    if (threadIdx.x == 0 && step > 1 && step - 2 + STAGES < steps) {
+      barrier_wait(smem(&s.empty[(step - 2) % STAGES]), (step - 2) / STAGES % 2);
+      fill(step - 2 + STAGES);
     }
     __syncwarp();
     barrier_wait(smem(&s.full[slot]), step / STAGES % 2);
@@ -158,9 +161,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         for (int i = 0; i < TM; ++i) {
           const float left = p == 0 ? a[i].x : p == 1 ? a[i].y : p == 2 ? a[i].z : a[i].w;
 #pragma unroll
-          for (int j = 0; j < TN / 4; ++j) {
-            acc[i][4 * j] += left * b[j].x, acc[i][4 * j + 1] += left * b[j].y;
-            acc[i][4 * j + 2] += left * b[j].z, acc[i][4 * j + 3] += left * b[j].w;
+          for (int x = 0; x < TN; ++x) {
+            const int j = i % 2 ? TN - 1 - x : x;  // to and fro: the turning points share a register with the FFMA before
+            const float4 four = b[j / 4];
+            acc[i][j] += left * (j % 4 == 0 ? four.x : j % 4 == 1 ? four.y : j % 4 == 2 ? four.z : four.w);
           }
         }
       }
@@ -170,11 +174,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   }
 
   __syncthreads();  // protects: all threads are done with the last stage before sums overwrite it
+  // Scaled here, so that not the accumulators themselves are what a store of four takes in aligned quads of registers:
+  // lying as B's fragments do, they would make every FFMA read one register bank twice.
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
 #pragma unroll
-    for (int j = 0; j < TN; j += 4)
-      s.sums[group][(i * TN + j) / 4][thread] = make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+    for (int j = 0; j < TN; j += 4) {
+      s.sums[group][(i * TN + j) / 4][thread] =
+          make_float4(alpha * acc[i][j], alpha * acc[i][j + 1], alpha * acc[i][j + 2], alpha * acc[i][j + 3]);
+    }
   }
   __syncthreads();  // protects: all groups' sums are there before any thread adds them up
   const auto store = [&](int quad, int of, const float4& sum) {
@@ -190,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     if (blocks == 1 && clusters == 1)
       store(quad, thread, sum);
     else
-      s.total[quad * GROUP_THREADS + thread] = sum;
+      s.sums[0][quad][thread] = sum;  // read by this thread alone
   }
   if (blocks == 1 && clusters == 1) return;
 
@@ -200,9 +208,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   float4* mine = partial + (static_cast<size_t>(tile) * clusters + cluster) * TILE_QUADS;
   for (int i = threadIdx.x; i < share; i += THREADS) {
     const int e = rank * share + i;
-    float4 sum = load_from(smem(&s.total[e]), 0);
+    const uint32_t at = smem(&s.sums[0][0][0] + e);
+    float4 sum = load_from(at, 0);
 #pragma unroll 8
-    for (uint32_t block = 1; block < blocks; ++block) add(sum, load_from(smem(&s.total[e]), block));
+    for (uint32_t block = 1; block < blocks; ++block) add(sum, load_from(at, block));
     if (clusters == 1)
       store(e / GROUP_THREADS, e % GROUP_THREADS, sum);
     else

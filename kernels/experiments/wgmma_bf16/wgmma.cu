@@ -1,24 +1,20 @@
-// Operation: C = A * B, BF16 inputs, FP32 accumulation, all row-major; C in FP32 or BF16 (BF16_OUT).
+// Operation: C = A * B, BF16 inputs, FP32 accumulation, all row-major; C in BF16.
 // From the ladder's `mma-sync`: the copy engine fills swizzled tiles, wgmma reads both operands from shared memory,
-//   one warpgroup feeds two that multiply, the grid is persistent, and a pair of blocks shares the wider operand's tile.
+//   one warpgroup feeds two that multiply, the grid is persistent, and a pair of blocks shares B's tile.
 // Expected bottleneck: the tensor pipe (sm__inst_executed_pipe_tensor_op_hmma), then power (700 W) and with it the clock.
 // Launch: 384 threads, one block per SM, clusters of 1 or 2 blocks; STAGES x 48 KiB and the staging of C.
-// Assumes: n % 8 == 0, k % 8 == 0, bases 16-byte aligned (TMA); any m >= 1. TMA zero-fills the edges. With `split` > 0 all
-//   blocks run at once: they wait for each other's sums.
+// Assumes: n % 8 == 0, k % 8 == 0, bases 16-byte aligned (TMA); any m >= 1. TMA zero-fills the edges. No more
+//   clusters than tiles.
 //
-// A warpgroup multiplies 64 rows of a *narrow* operand (128 a block) by 256 of a *wide* one, which wgmma streams through the
-// tensor cores. The narrow one is A and the wide one B, or with SWAP the other way round; then C's tile is computed
-// transposed.
+// A warpgroup multiplies 64 rows of A (128 a block) by 256 columns of B, which wgmma streams through the tensor cores.
 //
-// Macros: BF16_OUT, STAGES, CLUSTER, GROUP (cluster rows per raster group), SWAP, DIRECT (warps store C themselves, in rows
-//   of 128 bytes, instead of handing chunks to the copy engine and waiting for it to read them).
+// Macros: STAGES, CLUSTER, GROUP (cluster rows per raster group), LATE (a tile's sums are rounded to BF16 in
+//   registers and stored a chunk at a time under the first products of the next tile), STAGGER (the second warpgroup
+//   starts a K step behind the first, so that one rounds while the other multiplies).
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <stdint.h>
 
-#ifndef BF16_OUT
-#define BF16_OUT 1
-#endif
 #ifndef STAGES
 #define STAGES 4
 #endif
@@ -28,26 +24,26 @@
 #ifndef GROUP
 #define GROUP 8
 #endif
-#ifndef SWAP
-#define SWAP 0
+#ifndef LATE
+#define LATE 0
 #endif
-#ifndef DIRECT
-#define DIRECT 0
+#ifndef STAGGER
+#define STAGGER 0
 #endif
 
-constexpr int NARROW = 128, WIDE = 256, BK = 64, CONSUMERS = 2, THREADS = 128 * (CONSUMERS + 1);
-constexpr int A_ROWS = 128;  // of A in one box, each of BK elements; a box of B is 64 columns of BK rows
-constexpr int BOX_A = A_ROWS * BK * 2, BOX_B = 64 * BK * 2;
-constexpr int NARROW_BYTES = NARROW * BK * 2, STAGE_BYTES = NARROW_BYTES + WIDE * BK * 2;
-constexpr int C_COLUMNS = BF16_OUT ? 64 : 32;  // of a staged chunk: 128 bytes, one swizzle row
-constexpr int CHUNKS = WIDE / C_COLUMNS;       // with SWAP a chunk takes rows of C, not columns
-constexpr int STAGING = 2;                     // chunks under way per warpgroup
+constexpr int BM = 128, BN = 256, BK = 64, CONSUMERS = 2, THREADS = 128 * (CONSUMERS + 1);
+constexpr int BOX_B = 64 * BK * 2;  // a box of B is 64 columns of BK rows; one of A BM rows of BK
+constexpr int A_BYTES = BM * BK * 2, STAGE_BYTES = A_BYTES + BN * BK * 2;
+constexpr int C_COLUMNS = 64;  // of a staged chunk: 128 bytes, one swizzle row
+constexpr int CHUNKS = BN / C_COLUMNS;
+constexpr int STAGING = 2;  // chunks under way per warpgroup
+constexpr int WORDS = 64;   // registers that hold a thread's part of C, two neighbours in each
 static_assert(CLUSTER == 1 || CLUSTER == 2, "each block of a pair loads half of what they share");
-static_assert(NARROW == 64 * CONSUMERS, "64 rows of the narrow operand per warpgroup");
-static_assert(BF16_OUT || !SWAP, "only BF16 is stored transposed");
+static_assert(BM == 64 * CONSUMERS, "64 rows of A per warpgroup");
+static_assert(LATE || !STAGGER, "the first warpgroup lets the second go between the chunks of its first tile");
 
 struct Shared {
-  alignas(1024) unsigned char stage[STAGES][STAGE_BYTES];  // boxes of the narrow operand, then of the wide one
+  alignas(1024) unsigned char stage[STAGES][STAGE_BYTES];  // a box of A, then those of B
   alignas(1024) unsigned char staging[CONSUMERS][STAGING][8192];
   alignas(8) uint64_t full[STAGES], empty[STAGES];
 };
@@ -108,8 +104,8 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// D = X * Y or D += X * Y: 64 x 256 x 16 by a warpgroup. What lies along rows or columns of C, not along k, is "transposed".
-__device__ __forceinline__ void wgmma(float (&d)[128], uint64_t x, uint64_t y, int accumulate) {
+// D = A * B or D += A * B: 64 x 256 x 16 by a warpgroup; A lies along k, B along n.
+__device__ __forceinline__ void wgmma(float (&d)[128], uint64_t a, uint64_t b, int accumulate) {
   asm volatile(
       "{\n"
       ".reg .pred p;\n"
@@ -131,7 +127,7 @@ __device__ __forceinline__ void wgmma(float (&d)[128], uint64_t x, uint64_t y, i
       "%104, %105, %106, %107, %108, %109, %110, %111, "
       "%112, %113, %114, %115, %116, %117, %118, %119, "
       "%120, %121, %122, %123, %124, %125, %126, %127"
-      "}, %128, %129, p, 1, 1, %131, %132;\n"
+      "}, %128, %129, p, 1, 1, 0, 1;\n"
       "}\n"
       :
       "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
@@ -166,10 +162,10 @@ __device__ __forceinline__ void wgmma(float (&d)[128], uint64_t x, uint64_t y, i
       "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
       "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]),
       "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-      : "l"(x), "l"(y), "r"(accumulate), "n"(SWAP), "n"(1 - SWAP));
+      : "l"(a), "l"(b), "r"(accumulate));
 }
 
-// Row and column tile of a cluster's t-th work item: groups of GROUP cluster rows, walked column by column (L2 reuse).
+// Row and column tile of the t-th tile of a pair of blocks: groups of GROUP cluster rows, walked column by column (L2 reuse).
 __device__ __forceinline__ void raster(int t, int rows_all, int cols_all, int& row, int& col) {
   const int per_group = GROUP * cols_all;
   const int first = t / per_group * GROUP;
@@ -179,131 +175,52 @@ __device__ __forceinline__ void raster(int t, int rows_all, int cols_all, int& r
   col = within / rows;
 }
 
-// One stretch of K steps of one tile; none where steps is 0.
-struct Item {
-  int tile, first, steps;
-};
-
-// What a cluster does, in turn: its equal share of the steps of tiles 0 … split - 1, then every clusters-th whole tile.
-struct Schedule {
-  int cluster, clusters, work, steps, split, at, end, whole;
-
-  __device__ __forceinline__ int begin_of(int which) const {
-    return static_cast<int>(static_cast<long long>(split) * steps * which / clusters);
-  }
-  __device__ __forceinline__ Schedule(int cluster, int clusters, int work, int steps, int split)
-      : cluster(cluster), clusters(clusters), work(work), steps(steps), split(split) {
-    at = begin_of(cluster), end = begin_of(cluster + 1), whole = split + cluster;
-  }
-  __device__ __forceinline__ Item next() {
-    if (at < end) {
-      const Item item{at / steps, at % steps, min(steps - at % steps, end - at)};
-      at += item.steps;
-      return item;
-    }
-    const Item item{whole, 0, whole < work ? steps : 0};
-    whole += clusters;
-    return item;
-  }
-};
-
 __device__ __forceinline__ void group_sync(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
 
-// A warpgroup's sums of a tile that begins with another cluster's steps: [quad][thread], and a flag per warp.
-__device__ __forceinline__ void hand_over(const float (&d)[128], float4* out, uint32_t* flag, uint32_t epoch, int lane) {
+__device__ __forceinline__ void round_sums(const float (&d)[128], uint32_t (&words)[WORDS]) {
 #pragma unroll
-  for (int q = 0; q < 32; ++q) __stcg(out + q * 128, make_float4(d[4 * q], d[4 * q + 1], d[4 * q + 2], d[4 * q + 3]));
-  __syncwarp();  // all lanes' sums are stored before lane 0 publishes them
-  if (lane == 0) {
-    __threadfence();
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(epoch) : "memory");
-  }
-}
-
-__device__ __forceinline__ void take_over(float (&d)[128], const float4* in, const uint32_t* flag, uint32_t epoch, int lane) {
-  if (lane == 0) {
-    uint32_t seen;
-    do {
-      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-    } while (seen != epoch);
-  }
-  __syncwarp();  // lane 0 has seen the flag before any lane reads the sums
-#pragma unroll
-  for (int q = 0; q < 32; q += 16) {  // 16 loads under way
-    float4 v[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i) v[i] = __ldcg(in + (q + i) * 128);
-#pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      float* to = d + 4 * (q + i);
-      to[0] += v[i].x, to[1] += v[i].y, to[2] += v[i].z, to[3] += v[i].w;
-    }
-  }
+  for (int i = 0; i < WORDS; ++i)
+    asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(words[i]) : "f"(d[2 * i + 1]), "f"(d[2 * i]));
 }
 
 // This warp's part of a chunk of C, into rows of 128 bytes whose 16-byte units are swizzled by the row.
-__device__ __forceinline__ void stage_chunk(const float (&d)[128], int chunk, uint32_t out, int warp, int lane) {
-#if BF16_OUT
+__device__ __forceinline__ void stage_chunk(const uint32_t (&words)[WORDS], int chunk, uint32_t out, int warp, int lane) {
+  const int y = warp * 16 + lane % 16;
 #pragma unroll
   for (int pair = 0; pair < 4; ++pair) {  // four 8x8 matrices: rows low and high of 8 columns, then of the next 8
-    const float* v = d + (chunk * 8 + pair * 2) * 4;
-    uint32_t r[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r[i]) : "f"(v[2 * i + 1]), "f"(v[2 * i]));
-    // SWAP: D's columns are rows of C, its rows (16 a warp) columns.
-    const int y = SWAP ? pair * 16 + lane / 16 * 8 + lane % 8 : warp * 16 + lane % 16;
-    const int unit = SWAP ? warp * 2 + lane / 8 % 2 : pair * 2 + lane / 16;
-    const uint32_t to = out + y * 128 + ((unit ^ (y & 7)) << 4);
-#if SWAP
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
-#else
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
-#endif
-                 "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    const uint32_t* r = words + (chunk * 4 + pair) * 4;
+    const uint32_t to = out + y * 128 + (((pair * 2 + lane / 16) ^ (y & 7)) << 4);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(r[0]), "r"(r[1]),
+                 "r"(r[2]), "r"(r[3])
                  : "memory");
   }
-#else
-#pragma unroll
-  for (int block = 0; block < 4; ++block) {  // 8 columns: a lane has two neighbours in each of two rows
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float* v = d + (chunk * 4 + block) * 4 + half * 2;
-      const int y = warp * 16 + half * 8 + lane / 4, byte = block * 32 + lane % 4 * 8;
-      asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(out + y * 128 + (((byte >> 4) ^ (y & 7)) << 4) + (byte & 15)),
-                   "f"(v[0]), "f"(v[1])
-                   : "memory");
-    }
-  }
-#endif
 }
 
-// 16 rows of a staged chunk, by one warp: 16 bytes a lane, whole rows of 128 bytes.
-__device__ __forceinline__ void store_rows(uint32_t from, unsigned char* c, long long pitch, int rows_left, int bytes_left,
-                                           int warp, int lane) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int y = warp * 16 + i * 4 + lane / 8, unit = lane % 8;
-    uint32_t v[4];
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
-                 : "r"(from + y * 128 + ((unit ^ (y & 7)) << 4))
+// A chunk of this warpgroup's 64 rows of C, from registers by way of shared memory to the copy engine.
+__device__ __forceinline__ void store_chunk(const uint32_t (&words)[WORDS], int chunk, uint32_t staging, const CUtensorMap* map,
+                                            int row, int col, int group, int tid) {
+  const uint32_t out = staging + chunk % STAGING * 8192;
+  if (tid == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(STAGING - 1) : "memory");
+  group_sync(group);  // protects: the store that used this buffer has read it, before anyone overwrites it
+  stage_chunk(words, chunk, out, tid / 32, tid % 32);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // our stores, before the copy engine reads them
+  group_sync(group);                                            // protects: the chunk is whole before its store is issued
+  if (tid == 0) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+                 "r"(col + chunk * C_COLUMNS), "r"(row), "r"(out)
                  : "memory");
-    if (y < rows_left && unit * 16 < bytes_left)
-      *reinterpret_cast<uint4*>(c + y * pitch + unit * 16) = make_uint4(v[0], v[1], v[2], v[3]);
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
   }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     wgmma_gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-               const __grid_constant__ CUtensorMap map_c, unsigned char* __restrict__ c, int m, int n, int k,
-               int split,                     // tiles 0 … split - 1 are shared out over K, by all clusters alike
-               float4* __restrict__ partial,  // [block][warpgroup][quad][thread]: sums of one tile a block
-               uint32_t* __restrict__ flags, uint32_t epoch) {  // [block][warp]: `epoch` once its sums are there
+               const __grid_constant__ CUtensorMap map_c, int m, int n, int k) {
   extern __shared__ unsigned char raw[];
   Shared& s = *reinterpret_cast<Shared*>(raw + ((1024 - (smem(raw) & 1023)) & 1023));
-  const int rank = blockIdx.x % CLUSTER;
-  const int narrow_all = SWAP ? n : m, wide_all = SWAP ? m : n;
-  const int rows_all = (narrow_all + NARROW * CLUSTER - 1) / (NARROW * CLUSTER), cols_all = (wide_all + WIDE - 1) / WIDE;
+  const int rank = blockIdx.x % CLUSTER, cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+  const int rows_all = (m + BM * CLUSTER - 1) / (BM * CLUSTER), cols_all = (n + BN - 1) / BN;
+  const int tiles = rows_all * cols_all, steps = (k + BK - 1) / BK;
 
   if (threadIdx.x == 0) {
     for (const CUtensorMap* map : {&map_a, &map_b}) asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -322,28 +239,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   if (threadIdx.x < 128) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0) {
-      Schedule schedule(blockIdx.x / CLUSTER, gridDim.x / CLUSTER, rows_all * cols_all, (k + BK - 1) / BK, split);
       uint32_t slot = 0, parity = 1;  // a fresh barrier counts as completed for parity 1
-      for (Item item = schedule.next(); item.steps > 0; item = schedule.next()) {
-        int narrow, wide;
-        raster(item.tile, rows_all, cols_all, narrow, wide);
-        narrow = (narrow * CLUSTER + rank) * NARROW;
-        wide *= WIDE;
-        for (int step = item.first; step < item.first + item.steps; ++step) {
-          const uint32_t bar = smem(&s.full[slot]), to = smem(s.stage[slot]), wide_to = to + NARROW_BYTES;
-          const int at = step * BK;
+      for (int tile = cluster; tile < tiles; tile += clusters) {
+        int row, col;
+        raster(tile, rows_all, cols_all, row, col);
+        row = (row * CLUSTER + rank) * BM;
+        col *= BN;
+        for (int at = 0; at < k; at += BK) {
+          const uint32_t bar = smem(&s.full[slot]), to = smem(s.stage[slot]);
           barrier_wait(smem(&s.empty[slot]), parity);
           asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(STAGE_BYTES) : "memory");
-          // One operand's box is A_ROWS x BK, at (k, row); the other's BK x 64, at (column, k).
-          constexpr int WIDE_BOX = SWAP ? BOX_A : BOX_B, PER_BOX = SWAP ? A_ROWS : 64, SHARE = WIDE / PER_BOX / CLUSTER;
-#pragma unroll
-          for (int i = 0; i < (SWAP ? NARROW / 64 : 1); ++i)
-            load_box(to + i * BOX_B, SWAP ? &map_b : &map_a, SWAP ? narrow + i * 64 : at, SWAP ? at : narrow, bar);
+          load_box(to, &map_a, at, row, bar);
+          constexpr int SHARE = BN / 64 / CLUSTER;
 #pragma unroll
           for (int i = 0; i < SHARE; ++i) {
-            const int box = rank * SHARE + i, along = wide + box * PER_BOX;
+            const int box = rank * SHARE + i;
             const auto load = CLUSTER > 1 ? load_box_to_both : load_box;
-            load(wide_to + box * WIDE_BOX, SWAP ? &map_a : &map_b, SWAP ? at : along, SWAP ? along : at, bar);
+            load(to + A_BYTES + box * BOX_B, &map_b, col + box * 64, at, bar);
           }
           if (++slot == STAGES) slot = 0, parity ^= 1;
         }
@@ -353,83 +265,66 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     // Through a shuffle, so that the compiler knows it is the same in a warp and keeps descriptors in uniform registers.
     const int group = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0) - 1;
-    const int tid = threadIdx.x % 128, warp = tid / 32, lane = tid % 32;
+    const int tid = threadIdx.x % 128;
     const auto release = [&](uint32_t which) {  // one lane for each block that loads for us
       if (tid < CLUSTER) barrier_arrive(smem(&s.empty[which]), rank ^ tid);
     };
     // Of stage 0; the address field counts 16 bytes, and no stage reaches beyond its 14 bits.
-    constexpr int K_MAJOR = 32 / 16, N_MAJOR = 16 * 128 / 16;  // from 16 k to the next
-    const uint64_t x0 = descriptor(smem(s.stage[0]) + group * 8192, SWAP ? BOX_B : 16, 1024);
-    const uint64_t y0 = descriptor(smem(s.stage[0]) + NARROW_BYTES, SWAP ? 16 : BOX_B, 1024);
-    Schedule schedule(blockIdx.x / CLUSTER, gridDim.x / CLUSTER, rows_all * cols_all, (k + BK - 1) / BK, split);
+    const uint64_t a0 = descriptor(smem(s.stage[0]) + group * 8192, 16, 1024);
+    const uint64_t b0 = descriptor(smem(s.stage[0]) + A_BYTES, BOX_B, 1024);
+    const uint32_t staging = smem(s.staging[group][0]);
     float d[128];
-    uint32_t slot = 0, parity = 0, buffer = 0;
-    for (Item item = schedule.next(); item.steps > 0; item = schedule.next()) {
-      for (int step = 0; step < item.steps; ++step) {
-        barrier_wait(smem(&s.full[slot]), parity);
-        const uint64_t x = x0 + slot * (STAGE_BYTES / 16), y = y0 + slot * (STAGE_BYTES / 16);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    uint32_t words[WORDS];
+    uint32_t slot = 0, parity = 0;
+    int row_of_c = 0, col_of_c = 0;  // of the tile that `words` holds
+
+    // A K step in two halves: between them its products run, and so do those of the step before.
+    const auto begin_step = [&](bool first) {
+      barrier_wait(smem(&s.full[slot]), parity);
+      const uint64_t a = a0 + slot * (STAGE_BYTES / 16), b = b0 + slot * (STAGE_BYTES / 16);
+      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-        for (int kk = 0; kk < BK / 16; ++kk)
-          wgmma(d, x + kk * (SWAP ? N_MAJOR : K_MAJOR), y + kk * (SWAP ? K_MAJOR : N_MAJOR), step > 0 || kk > 0);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        // One group stays in flight: the one before it has read its stage.
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-        if (step > 0) release(slot == 0 ? STAGES - 1 : slot - 1);
-        if (++slot == STAGES) slot = 0, parity ^= 1;
-      }
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      release(slot == 0 ? STAGES - 1 : slot - 1);
+      for (int kk = 0; kk < BK / 16; ++kk) wgmma(d, a + kk * (32 / 16), b + kk * (16 * 128 / 16), !first || kk > 0);
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    };
+    const auto end_step = [&](bool first) {
+      // One group stays in flight: the one before it has read its stage.
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+      if (!first) release(slot == 0 ? STAGES - 1 : slot - 1);
+      if (++slot == STAGES) slot = 0, parity ^= 1;
+    };
 
-      const auto sums_of = [&](int cluster) {
-        return partial + ((cluster * CLUSTER + rank) * CONSUMERS + group) * static_cast<long long>(32 * 128) + tid;
-      };
-      const auto flag_of = [&](int cluster) { return flags + ((cluster * CLUSTER + rank) * CONSUMERS + group) * 4 + warp; };
-      if (item.first > 0) {
-        hand_over(d, sums_of(schedule.cluster), flag_of(schedule.cluster), epoch, lane);
-        continue;
-      }
-      if (item.steps < schedule.steps) {  // the rest comes from the clusters after us, in their order: always the same
-        for (int w = schedule.cluster + 1; w < schedule.clusters && schedule.begin_of(w) < (item.tile + 1) * schedule.steps; ++w)
-          take_over(d, sums_of(w), flag_of(w), epoch, lane);
-      }
-
-      int narrow, wide;
-      raster(item.tile, rows_all, cols_all, narrow, wide);
-      narrow = (narrow * CLUSTER + rank) * NARROW + group * 64;
-      wide *= WIDE;
+    if (STAGGER && group == 1) asm volatile("bar.sync 3, 256;" ::: "memory");  // protects nothing: it sets the pace
+    for (int tile = cluster; tile < tiles; tile += clusters) {
+      int step = 0;
+#if LATE
 #pragma unroll
       for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-        const uint32_t out = smem(s.staging[group][0]) + buffer * 8192;
-        const int row = SWAP ? wide + chunk * 64 : narrow, col = SWAP ? narrow : wide + chunk * C_COLUMNS;
-#if DIRECT
-        constexpr int C_BYTES = BF16_OUT ? 2 : 4;
-        stage_chunk(d, chunk, out, warp, lane);
-        // protects: the rows are whole before they are read. With two buffers it also keeps the next but one chunk from
-        // overwriting rows that are still to be read. Without SWAP a warp reads only what it wrote.
-        if (SWAP)
-          group_sync(group);
-        else
-          __syncwarp();
-        store_rows(out, c + (static_cast<long long>(row) * n + col) * C_BYTES, static_cast<long long>(n) * C_BYTES, m - row,
-                   (n - col) * C_BYTES, warp, lane);
-#else
-        if (tid == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(STAGING - 1) : "memory");
-        group_sync(group);  // protects: the store that used this buffer has read it, before anyone overwrites it
-        stage_chunk(d, chunk, out, warp, lane);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // our stores, before the copy engine reads them
-        group_sync(group);                                            // protects: the chunk is whole before its store is issued
-        if (tid == 0) {
-          asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map_c), "r"(col),
-                       "r"(row), "r"(out)
-                       : "memory");
-          asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-        }
+        if (step < steps) begin_step(step == 0);
+        if (tile != cluster) store_chunk(words, chunk, staging, &map_c, row_of_c, col_of_c, group, tid);
+        if (step < steps) end_step(step == 0);
+        if (STAGGER && chunk == 1 && group == 0 && tile == cluster) asm volatile("bar.arrive 3, 256;" ::: "memory");
+        ++step;
+      }
 #endif
-        buffer ^= 1;
+      for (; step < steps; ++step) {
+        begin_step(step == 0);
+        end_step(step == 0);
+      }
+      // While the last products run.
+      raster(tile, rows_all, cols_all, row_of_c, col_of_c);
+      row_of_c = (row_of_c * CLUSTER + rank) * BM + group * 64;
+      col_of_c *= BN;
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      release(slot == 0 ? STAGES - 1 : slot - 1);
+      round_sums(d, words);
+      if (!LATE || tile + clusters >= tiles) {
+#pragma unroll
+        for (int chunk = 0; chunk < CHUNKS; ++chunk)
+          store_chunk(words, chunk, staging, &map_c, row_of_c, col_of_c, group, tid);
       }
     }
-    if (!DIRECT && tid == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");  // shared memory must outlive the stores
+    if (tid == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");  // shared memory must outlive the stores
   }
   // protects: no block ends while a partner's copies or arrivals may still reach its shared memory
   __syncwarp();
