@@ -4,12 +4,13 @@
 #   tune_and_cutlass.sh BUNDLE OUT [WHEELS]
 #
 # BUNDLE is a git bundle of the commit to run (git bundle create lab.bundle main); it is cloned into a neutral folder. OUT
-# receives the store (its folder tuning too), packed, one file for the data of each step, and the log. WHEELS holds wheels of packages that the machine
-# lacks: ncu-report, and nvidia-cutlass (6.4 MB), without which CUTLASS is skipped. What begins after BUDGET seconds (280)
-# is left out; STEPS names other steps than `tune autotuned cutlass`. The exit code counts what failed or was left out.
+# receives the store, its folder tuning too, packed; a file for the data of each step; and the log. WHEELS holds wheels of
+# packages that the machine lacks: ncu-report, and nvidia-cutlass (6.4 MB; pip download --no-deps), without which the steps
+# of CUTLASS fail. What begins after BUDGET seconds (420) is left out; STEPS names other steps than all three. The exit code
+# counts what failed or was left out.
 set -uo pipefail
 bundle=$(realpath "$1") out=$(realpath "$2") wheels=${3:+$(realpath "$3")}
-lab=/tmp/ncu-lab budget=${BUDGET:-280}
+lab=/tmp/ncu-lab budget=${BUDGET:-420}
 rm -rf "$lab" /tmp/site && git clone -q "$bundle" "$lab" -b main || exit
 if [ -n "${wheels:-}" ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/site "$wheels"/*.whl || exit
@@ -32,10 +33,10 @@ step() { # SECONDS FILE ARGUMENTS…: runs a command of ours, its stdout into a 
     [ $code -eq 0 ] || failed=$((failed + 1))
     echo "[exit $code, $((SECONDS - start)) s]"
 }
-tune() { # The whole space where it matters, and small and rectangular shapes with a part of it.
-    step 120 tune-4096.txt tune --stage autotuned --size 4096 --budget 305
-    step 60 tune-1024.txt tune --stage autotuned --size 1024 --budget 128
-    step 10 searches.json tune --format json
+tune() { # Tiles of the first are in the cache for the second. A search that the limit interrupts is kept, and goes on.
+    step 150 tune-4096.json tune --stage autotuned --size 4096 --format json
+    step 60 tune-1024.json tune --stage autotuned --size 1024 --format json
+    step 10 searches.txt tune
 }
 autotuned() {
     step 60 bench-4096.csv bench --stage vectorized --stage autotuned --size 4096 --samples 20 --format csv
