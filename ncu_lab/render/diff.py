@@ -22,7 +22,6 @@ from ncu_lab.render.change_words import (
     time_words,
     told_metrics,
 )
-from ncu_lab.render.compare_words import banner_head
 from ncu_lab.render.markdown import escaped
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal
 from ncu_lab.render.wording import context_words, problem_words
@@ -85,12 +84,17 @@ def _is_plain(pair: Pair) -> bool:
     )
 
 
+def _line_of(pair: Pair) -> str:
+    """``2d   = same   4.53 → 4.53 ms (0.00 ms, 0.0 % ± 0.2)``: where there is no change to tell in a sentence."""
+    return f"{pair_name(pair)}   {time_words(pair.duration)}"
+
+
 def _print_pair(comparison: Comparison, pair: Pair, terminal: Terminal, *, in_full: bool, short: bool) -> None:
     context = _pair_context(comparison, pair)
     verdict = pair.duration.verdict if pair.duration else ""
     style = {"faster": GOOD, "slower": BAD}.get(verdict, "")
     sentence = change_sentence(comparison, pair)
-    terminal.paragraph(f"{context}{sentence or banner_head(pair)}", style or STRONG)
+    terminal.paragraph(f"{context}{sentence or _line_of(pair)}", style or STRONG)
     if short:
         return
     for words in (time_words(pair.duration) if sentence else "", evidence_words(pair.duration), pairing_words(pair)):
@@ -200,7 +204,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     for pair in comparison.pairs:
         if pair.is_on_both_sides:
             sentence = change_sentence(comparison, pair)
-            blocks.append(f"#### {escaped(_pair_context(comparison, pair) + (sentence or banner_head(pair)))}\n")
+            blocks.append(f"#### {escaped(_pair_context(comparison, pair) + (sentence or _line_of(pair)))}\n")
             blocks.append(_pair_markdown(pair, time_words(pair.duration) if sentence else ""))
     blocks.append(escaped(tally_words(comparison)) + "\n")
     return "\n".join(block for block in blocks if block)
