@@ -56,7 +56,7 @@ _SGEMM = (
 
 
 def small(name: str, question: str, macros: dict[str, int], level: int = 1, most_cluster: int = 8) -> Variant:
-    """An FP32 variant for small outputs; room for four stages (see Shared in small.cu), and for no third block per SM."""
+    """An FP32 variant for small outputs: room for four stages (Shared in small.cu), and for no third block per SM."""
     shared = 5 * 16384 + 1024 + 1024
     return Variant(
         name, "small", question, "sgemm_small/small.cu", "sgemm_small", (64, 64, 32), shared, 2, macros,
