@@ -311,9 +311,8 @@ class _Search:
         for document in result["samples"]:
             sample = TimingSample(**document)
             times[sample.subject].append(sample.ns)
-        best = min(times, key=lambda label: statistics.median(times[label]))
-        fastest = f"best {duration(statistics.median(times[best]))} {best}"
-        words = f"{len(times)} tiles, {rung.samples} samples each; {fastest}"
+        fastest = duration(min(statistics.median(found) for found in times.values()))
+        words = f"{len(times)} tiles × {rung.samples} samples; the best takes {fastest}"
         self._report(ProgressEvent("bench", subject, "done", words, seconds=time.monotonic() - begin))
         return times
 
