@@ -66,9 +66,9 @@ def small(name: str, question: str, macros: dict[str, int], level: int = 1, most
 
 _SMALL = (
     small("small-fit", "four groups of ptxas's level 3; only clusters that are all resident at once", {"GROUPS": 4}, 3),
-    small("small-two", "two groups, half the warps and up to 255 registers; level 1 for the banks", {}),
-    small("small-four", "four groups at level 1: do more warps hide its waits?", {"GROUPS": 4}),
-    small("small-flat", "small-two without clusters: what does a cluster's launch cost?", {}, most_cluster=1),
+    small("small-four", "level 1, which keeps to the banks; four groups hide its waits?", {"GROUPS": 4}),
+    small("small-ahead", "two groups, twice the registers: fragments loaded a step ahead, few waits", {"AHEAD": 1}),
+    small("small-flat", "the same without clusters: what does a cluster's launch cost?", {"AHEAD": 1}, most_cluster=1),
 )
 
 

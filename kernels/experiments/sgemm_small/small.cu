@@ -8,7 +8,8 @@
 // Assumes: n % 4 == 0, k % 4 == 0, bases 16-byte aligned (TMA); any m. TMA zero-fills the edges. `counters` is zero, and is
 //   left so.
 //
-// Macros: STAGES, GROUPS (that share a stage's rows of K: each costs 64 threads, and two of them leave 255 registers).
+// Macros: STAGES, GROUPS (that share a stage's rows of K: each costs 64 threads, and two of them leave 255 registers),
+//   AHEAD (1: fragments are loaded a step before they are used).
 #include <cuda.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@
 #endif
 #ifndef GROUPS
 #define GROUPS 2
+#endif
+#ifndef AHEAD
+#define AHEAD 0
 #endif
 
 constexpr int BM = 64, BN = 64, BK = 32, TM = 8, TN = 8;
@@ -145,27 +149,35 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     barrier_wait(smem(&s.full[slot]), step / STAGES % 2);
     const unsigned char* a_rows = s.stage[slot].a + swizzle * 128;
     const unsigned char* b_rows = s.stage[slot].b + (group * GROUP_K * BN + col_of(0, thread)) * 4;
+    const auto load_a = [&](float4& to, int i, int p) {  // row i, four k
+      to = *reinterpret_cast<const float4*>(a_rows + i * 8 * 128 + ((group * (GROUP_K / 4) + p / 4) ^ swizzle) * 16);
+    };
+    const auto load_b = [&](float4(&to)[TN / 4], int p) {
 #pragma unroll
-    for (int q = 0; q < GROUP_K / 4; ++q) {
-      float4 a[TM];
-      const int unit = (group * (GROUP_K / 4) + q) ^ swizzle;
+      for (int j = 0; j < TN / 4; ++j) to[j] = *reinterpret_cast<const float4*>(b_rows + p * (BN * 4) + j * 64);
+    };
+    float4 a[1 + AHEAD][TM], b[1 + AHEAD][TN / 4];
+    if (AHEAD) {
 #pragma unroll
-      for (int i = 0; i < TM; ++i) a[i] = *reinterpret_cast<const float4*>(a_rows + i * 8 * 128 + unit * 16);
+      for (int i = 0; i < TM; ++i) load_a(a[0][i], i, 0);
+      load_b(b[0], 0);
+    }
 #pragma unroll
-      for (int p = 0; p < 4; ++p) {
-        float4 b[TN / 4];
+    for (int p = 0; p < GROUP_K; ++p) {
+      if (AHEAD && p + 1 < GROUP_K) load_b(b[(p + 1) % (1 + AHEAD)], p + 1);
+      if (!AHEAD) load_b(b[0], p);
 #pragma unroll
-        for (int j = 0; j < TN / 4; ++j)
-          b[j] = *reinterpret_cast<const float4*>(b_rows + (q * 4 + p) * (BN * 4) + j * 64);
+      for (int i = 0; i < TM; ++i) {
+        if (AHEAD && i % 4 == 0 && p / 4 * 4 + 4 < GROUP_K)  // two rows of the next four k, between products
+          load_a(a[(p / 4 + 1) % (1 + AHEAD)][p % 4 * 2 + i / 4], p % 4 * 2 + i / 4, p / 4 * 4 + 4);
+        if (!AHEAD && p % 4 == 0) load_a(a[0][i], i, p);
+        const float4 row = a[p / 4 % (1 + AHEAD)][i];
+        const float left = p % 4 == 0 ? row.x : p % 4 == 1 ? row.y : p % 4 == 2 ? row.z : row.w;
 #pragma unroll
-        for (int i = 0; i < TM; ++i) {
-          const float left = p == 0 ? a[i].x : p == 1 ? a[i].y : p == 2 ? a[i].z : a[i].w;
-#pragma unroll
-          for (int x = 0; x < TN; ++x) {
-            const int j = i % 2 ? TN - 1 - x : x;  // to and fro: the turning points share a register with the FFMA before
-            const float4 four = b[j / 4];
-            acc[i][j] += left * (j % 4 == 0 ? four.x : j % 4 == 1 ? four.y : j % 4 == 2 ? four.z : four.w);
-          }
+        for (int x = 0; x < TN; ++x) {
+          const int j = i % 2 ? TN - 1 - x : x;  // to and fro: the turning points share a register with the FFMA before
+          const float4 four = b[p % (1 + AHEAD)][j / 4];
+          acc[i][j] += left * (j % 4 == 0 ? four.x : j % 4 == 1 ? four.y : j % 4 == 2 ? four.z : four.w);
         }
       }
     }
