@@ -181,8 +181,9 @@ class _Search:
             )
         except InputError as error:  # the commit has no such stage, or does not build
             return None, error.message
+        point = self._stored(commit)
         why = "; ".join(one for outcome in outcomes for one in outcome.why.values())
-        return self._stored(commit), why or self._why(commit)
+        return point, "" if point is not None else why or self._why(commit)
 
     def _stored(self, commit: CommitInfo) -> HistoryPoint | None:
         """Return what the newest complete run of a commit's clean tree tells; on the model of GPU of the good end."""

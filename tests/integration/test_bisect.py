@@ -88,7 +88,9 @@ def test_it_profiles_what_it_needs_and_skips_what_does_not_build(
     assert found["commit"] == commits["unpadded"]
     assert (found["before"]["commit"], found["change"]["verdict"]) == (commits["renamed"], "slower")
     assert found["share_of_whole"] == pytest.approx(1.0, rel=0.01)
-    assert all(one["new"] for one in found["probes"] if one["side"] != "skipped")
+    measured = [one for one in found["probes"] if one["side"] != "skipped"]
+    # A commit that was profiled now has no reason any more why it told nothing.
+    assert [(one["new"], one["why"]) for one in measured] == [(True, None)] * len(measured)
     assert leftovers(tmp_path) == []
     status = subprocess.run(["git", "status", "--porcelain"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert status.stdout == ""
