@@ -16,6 +16,8 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+from ncu_lab.resources import data_dir
+
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
@@ -70,3 +72,31 @@ def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
     yield start
     for browser in opened:
         browser.quit()
+
+
+@pytest.fixture(scope="session")
+def example(serving: Serving) -> Iterator[str]:
+    """The address of the dashboard of the bundled runs."""
+    with serving(data_dir("examples")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def address(example: str) -> str:
+    """The address of what a file tests: the bundled runs, unless it has a fixture of this name for runs of its own."""
+    return example
+
+
+@pytest.fixture(scope="module")
+def wide(open_browser: Callable[[int, int], webdriver.Chrome]) -> webdriver.Chrome:
+    """A browser of a desk, one for all tests of a file."""
+    return open_browser(1440, 2200)
+
+
+@pytest.fixture(autouse=True)
+def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test whose page wrote an error or a warning to the console."""
+    yield
+    for name in ("wide", "phone", "browser"):
+        if name in request.fixturenames:
+            assert request.getfixturevalue(name).get_log("browser") == []

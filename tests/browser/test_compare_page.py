@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -42,25 +42,6 @@ def said() -> dict[str, Any]:
     assert answer.exit_code == 0
     found: dict[str, Any] = json.loads(answer.stdout)["pairs"][0]
     return found
-
-
-@pytest.fixture(scope="module")
-def address(serving: Serving) -> Iterator[str]:
-    with serving(data_dir("examples")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def wide(open_browser: Callable[[int, int], Chrome]) -> Chrome:
-    return open_browser(1440, 2200)
-
-
-@pytest.fixture(autouse=True)
-def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test whose page wrote an error or a warning to the console."""
-    yield
-    if "wide" in request.fixturenames:
-        assert request.getfixturevalue("wide").get_log("browser") == []
 
 
 def open_steps(browser: Chrome, address: str, run: str, more: str = "") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +46,6 @@ def browser(open_browser: Callable[[int, int], Chrome]) -> Chrome:
 @pytest.fixture(scope="module")
 def phone(open_browser: Callable[[int, int], Chrome]) -> Chrome:
     return offline(open_browser(390, 900))
-
-
-@pytest.fixture(autouse=True)
-def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test whose page wrote an error or a warning to the console."""
-    yield
-    for name in ("browser", "phone"):
-        if name in request.fixturenames:
-            assert request.getfixturevalue(name).get_log("browser") == []
 
 
 def offline(chrome: Chrome) -> Chrome:

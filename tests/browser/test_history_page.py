@@ -41,19 +41,6 @@ def address(store: Path, serving: Serving) -> Iterator[str]:
         yield f"{found}history"
 
 
-@pytest.fixture(scope="module")
-def wide(open_browser: Callable[[int, int], Chrome]) -> Chrome:
-    return open_browser(1440, 1500)
-
-
-@pytest.fixture(autouse=True)
-def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test whose page wrote an error or a warning to the console."""
-    yield
-    if "wide" in request.fixturenames:
-        assert request.getfixturevalue("wide").get_log("browser") == []
-
-
 def told(store: Path, key: str = "time_ns", stage: str = "gram") -> KernelHistory:
     (only,) = history(HistoryRequest(key, RunFilter(stages=(stage,))), store, store).kernels
     return only

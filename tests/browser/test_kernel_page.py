@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -36,26 +36,6 @@ def example() -> tuple[str, Inspection]:
     meta = next(one for one in metas if "smem-conflict" in one.stages and one.status in USABLE)
     run = Store(folder).read(meta.id)
     return meta.id, inspect(run, next(one.launch for one in list_launches(run) if one.stage == "smem-conflict"))
-
-
-@pytest.fixture(scope="module")
-def address(serving: Serving) -> Iterator[str]:
-    with serving(data_dir("examples")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def wide(open_browser: Callable[[int, int], Chrome]) -> Chrome:
-    return open_browser(1440, 1900)
-
-
-@pytest.fixture(autouse=True)
-def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test whose page wrote an error or a warning to the console."""
-    yield
-    for name in ("wide", "phone"):
-        if name in request.fixturenames:
-            assert request.getfixturevalue(name).get_log("browser") == []
 
 
 def open_launch(browser: Chrome, address: str, search: str = "stage=smem-conflict") -> None:

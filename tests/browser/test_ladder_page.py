@@ -16,10 +16,11 @@ from urllib.parse import parse_qs, urlsplit
 import builders
 import pytest
 from golden_runs import golden_run
+from looking import PLOT, choose, query, text, traces, wait
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from ncu_lab.metrics import stall_cycles
 from ncu_lab.model import Problem
@@ -34,8 +35,6 @@ Serving = Callable[[Path], AbstractContextManager[str]]
 STAGES = list(builders.STAGES)
 SHOWN = {"problem": ["1024"], "device": ["NVIDIA H200"]}
 """What the page shows when the address names nothing, and writes into the address once something is chosen."""
-
-_PLOT = "document.querySelector('#%s .js-plotly-plot')"
 
 
 def write_runs(folder: Path) -> None:
@@ -63,40 +62,10 @@ def address(store: Path, serving: Serving) -> Iterator[str]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def wide(open_browser: Callable[[int, int], Chrome]) -> Chrome:
-    return open_browser(1440, 1900)
-
-
-@pytest.fixture(autouse=True)
-def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test whose page wrote an error or a warning to the console."""
-    yield
-    for name in ("wide", "phone"):
-        if name in request.fixturenames:
-            assert request.getfixturevalue(name).get_log("browser") == []
-
-
 def open_page(browser: Chrome, url: str) -> None:
     browser.get(url)
     for figure in ("matrix", "speed", "roofline"):
-        wait(browser, f"({_PLOT % figure})?.data?.length")
-
-
-def wait(browser: Chrome, condition: str) -> None:
-    WebDriverWait(browser, 20).until(
-        lambda one: one.execute_script(f"return Boolean({condition})"), f"never true: {condition}"
-    )
-
-
-def traces(browser: Chrome, figure: str) -> list[dict[str, Any]]:
-    # Plotly keeps numbers as typed arrays, which the driver would hand over as objects.
-    found: list[dict[str, Any]] = browser.execute_script(
-        f"return ({_PLOT % figure}).data.map(t => ({{name: t.name, xaxis: t.xaxis, type: t.type, "
-        "x: Array.from(t.x || []), y: Array.from(t.y || []), stages: Array.from(t.customdata || []), "
-        "colours: [].concat(t.marker && t.marker.color || [])}))"
-    )
-    return found
+        wait(browser, f"({PLOT % figure})?.data?.length")
 
 
 def trace(browser: Chrome, figure: str, name: str, axis: str | None = None) -> dict[str, Any]:
@@ -108,20 +77,8 @@ def at(found: dict[str, Any], stage: str) -> float:
     return float(found["x"][found["stages"].index(stage)])
 
 
-def text(browser: Chrome, component: str) -> str:
-    return browser.find_element(By.ID, component).text.replace("\u202f", " ").replace("\u2009", " ")
-
-
-def choose(browser: Chrome, control: str, value: str) -> None:
-    browser.find_element(By.CSS_SELECTOR, f"#{control} input[value='{value}']").click()
-
-
-def query(browser: Chrome) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(browser.current_url).query)
-
-
 def selected_row(browser: Chrome) -> str:
-    labels = browser.execute_script(f"return ({_PLOT % 'matrix'}).layout.yaxis.ticktext")
+    labels = browser.execute_script(f"return ({PLOT % 'matrix'}).layout.yaxis.ticktext")
     bold = [label for label in labels if label.startswith("<b>")]
     return bold[0][3:-4] if bold else ""
 
@@ -150,7 +107,7 @@ def test_figures_hold_the_measured_values(wide: Chrome, address: str) -> None:
 def test_the_page_fills_its_width_and_never_scrolls_sideways(wide: Chrome, address: str) -> None:
     open_page(wide, address)
     widths = wide.execute_script(
-        f"const plot = ({_PLOT % 'matrix'}).getBoundingClientRect(), root = document.documentElement;"
+        f"const plot = ({PLOT % 'matrix'}).getBoundingClientRect(), root = document.documentElement;"
         "return [plot.width, root.scrollWidth, root.clientWidth]"
     )
     assert widths[0] == pytest.approx(1358, abs=2)
@@ -159,11 +116,11 @@ def test_the_page_fills_its_width_and_never_scrolls_sideways(wide: Chrome, addre
 
 def test_a_link_restores_the_view(wide: Chrome, address: str) -> None:
     open_page(wide, f"{address}?problem=512&level=dram&stage=2d&theme=dark&sort=duration&scale=cycles")
-    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    wait(wide, f"({PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
     assert trace(wide, "matrix", "duration")["stages"] == ["naive", "2d"]
     assert text(wide, "context").splitlines()[0].startswith("NVIDIA H200")
     assert "512 × 512 × 512" in text(wide, "context")
-    title = wide.execute_script(f"return ({_PLOT % 'roofline'}).layout.xaxis.title.text")
+    title = wide.execute_script(f"return ({PLOT % 'roofline'}).layout.xaxis.title.text")
     assert "DRAM" in title
     for control, value in (("problem", "512"), ("level", "dram"), ("stage", "2d"), ("sort", "duration")):
         assert wide.find_element(By.CSS_SELECTOR, f"#{control} input[value='{value}']").is_selected()
@@ -176,9 +133,9 @@ def test_the_theme_button_recolours_page_and_figures(wide: Chrome, address: str)
     open_page(wide, address)
     assert trace(wide, "matrix", "duration")["colours"] == [LIGHT.text]
     wide.find_element(By.ID, "theme-button").click()
-    wait(wide, f"({_PLOT % 'matrix'}).data.find(t => t.name === 'duration').marker.color === '{DARK.text}'")
-    wait(wide, f"({_PLOT % 'roofline'}).data.find(t => t.name === 'roof').line.color === '{DARK.text}'")
-    wait(wide, f"({_PLOT % 'speed'}).layout.font.color === '{DARK.text}'")
+    wait(wide, f"({PLOT % 'matrix'}).data.find(t => t.name === 'duration').marker.color === '{DARK.text}'")
+    wait(wide, f"({PLOT % 'roofline'}).data.find(t => t.name === 'roof').line.color === '{DARK.text}'")
+    wait(wide, f"({PLOT % 'speed'}).layout.font.color === '{DARK.text}'")
     assert wide.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
     assert query(wide) == {**SHOWN, "theme": ["dark"]}
 
@@ -195,7 +152,7 @@ def test_levels_switch_the_roofline_and_back_returns(wide: Chrome, address: str)
     open_page(wide, address)
     near = at(trace(wide, "roofline", "stages"), "2d")
     choose(wide, "level", "dram")
-    wait(wide, f"({_PLOT % 'roofline'}).layout.xaxis.title.text.includes('DRAM')")
+    wait(wide, f"({PLOT % 'roofline'}).layout.xaxis.title.text.includes('DRAM')")
     metrics = builders.golden_counters()["2d"]["metrics"]
     flop = 2 * metrics["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed"]
     flop *= metrics["smsp__cycles_elapsed.avg.per_second"] * metrics["gpu__time_duration.sum"] * 1e-9
@@ -204,14 +161,14 @@ def test_levels_switch_the_roofline_and_back_returns(wide: Chrome, address: str)
     assert dram > 10 * near
     assert query(wide) == {**SHOWN, "level": ["dram"]}
     wide.back()
-    wait(wide, f"!({_PLOT % 'roofline'}).layout.xaxis.title.text.includes('DRAM')")
+    wait(wide, f"!({PLOT % 'roofline'}).layout.xaxis.title.text.includes('DRAM')")
     assert query(wide) == {}
 
 
 def test_families_and_other_ladders_switch_the_roofline(wide: Chrome, serving: Serving) -> None:
     with serving(data_dir("examples")) as address:
         open_page(wide, f"{address}?problem=4096")
-        plot = _PLOT % "roofline"
+        plot = PLOT % "roofline"
         choose(wide, "family", "tensor")
         wait(wide, f"({plot}).layout.annotations.some(a => a.text.includes('FP16, BF16 tensor'))")
         stages = trace(wide, "roofline", "stages")
@@ -239,35 +196,35 @@ def test_families_and_other_ladders_switch_the_roofline(wide: Chrome, serving: S
 def test_a_click_selects_the_stage_in_every_figure_and_escape_clears(wide: Chrome, address: str) -> None:
     open_page(wide, address)
     x, y = wide.execute_script(
-        f"const gd = {_PLOT % 'matrix'}, box = gd.getBoundingClientRect(), l = gd._fullLayout;"
+        f"const gd = {PLOT % 'matrix'}, box = gd.getBoundingClientRect(), l = gd._fullLayout;"
         "return [box.x + l.xaxis2._offset + l.xaxis2.d2p(90), box.y + l.yaxis._offset + l.yaxis.d2p(6)]"
     )
     pointer = ActionChains(wide)
     pointer.w3c_actions.pointer_action.move_to_location(int(x), int(y))
     pointer.w3c_actions.pointer_action.click()
     pointer.perform()
-    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
-    wait(wide, f"({_PLOT % 'speed'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
-    wait(wide, f"({_PLOT % 'roofline'}).layout.annotations.some(a => a.text === '<b>2d</b>')")
+    wait(wide, f"({PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    wait(wide, f"({PLOT % 'speed'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    wait(wide, f"({PLOT % 'roofline'}).layout.annotations.some(a => a.text === '<b>2d</b>')")
     points = trace(wide, "roofline", "stages")
     assert points["colours"][points["stages"].index("2d")] == LIGHT.accent
     assert query(wide) == {**SHOWN, "stage": ["2d"]}
     assert wide.find_element(By.CSS_SELECTOR, "#stage input[value='2d']").is_selected()
     wide.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
-    wait(wide, f"!({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    wait(wide, f"!({PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
     assert query(wide) == SHOWN
 
 
 def test_arrow_keys_move_the_selection_and_rows_lie_over_their_names(wide: Chrome, address: str) -> None:
     open_page(wide, f"{address}?stage=1d")
-    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>1d</b>')")
+    wait(wide, f"({PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>1d</b>')")
     row = wide.find_element(By.CSS_SELECTOR, "#stage input[value='1d']")
     row.send_keys(Keys.ARROW_DOWN)
-    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
+    wait(wide, f"({PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>2d</b>')")
     assert selected_row(wide) == "2d"
     middle, drawn = wide.execute_script(
         "const box = document.querySelector(\"#stage input[value='2d']\").closest('label').getBoundingClientRect();"
-        f"const gd = {_PLOT % 'matrix'}, l = gd._fullLayout;"
+        f"const gd = {PLOT % 'matrix'}, l = gd._fullLayout;"
         "return [box.y + box.height / 2, gd.getBoundingClientRect().y + l.yaxis._offset + l.yaxis.d2p(6)]"
     )
     assert middle == pytest.approx(drawn, abs=2)
@@ -288,7 +245,7 @@ def test_a_problem_that_is_not_there_is_told_with_what_is(wide: Chrome, address:
     assert not wide.find_element(By.ID, "cards").is_displayed()
     choose(wide, "problem", "1024")
     wait(wide, "document.getElementById('cards').offsetHeight > 0")
-    wait(wide, f"({_PLOT % 'matrix'})?.data?.length > 20")
+    wait(wide, f"({PLOT % 'matrix'})?.data?.length > 20")
 
 
 def test_an_empty_store_says_what_to_type_and_shows_the_first_run_by_itself(
@@ -300,7 +257,7 @@ def test_an_empty_store_says_what_to_type_and_shows_the_first_run_by_itself(
         assert "ncu-lab profile --all" in text(wide, "empty")
         assert "ncu-lab dashboard --example" in text(wide, "empty")
         write_runs(tmp_path)
-        wait(wide, f"({_PLOT % 'matrix'})?.data?.length > 20")
+        wait(wide, f"({PLOT % 'matrix'})?.data?.length > 20")
         assert text(wide, "empty") == ""
         # Leave before the server goes, so that the page does not ask a server that is no more.
         wide.get("about:blank")
@@ -340,12 +297,6 @@ def test_a_run_of_another_problem_changes_no_page_being_read(wide: Chrome, servi
 
 
 @pytest.fixture(scope="module")
-def example(serving: Serving) -> Iterator[str]:
-    with serving(data_dir("examples")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
     """Return what the command line tells of the same runs: stage -> its object."""
     command = [sys.executable, "-m", "ncu_lab.cli.app", "ladder", "--example", "--format", "json"]
@@ -356,7 +307,7 @@ def told() -> dict[str, Any]:
 def open_whole(browser: Chrome, url: str) -> None:
     open_page(browser, url)
     for figure in ("steps", "fall"):
-        wait(browser, f"({_PLOT % figure})?.data?.length")
+        wait(browser, f"({PLOT % figure})?.data?.length")
 
 
 def test_steps_and_tray_hold_what_the_command_line_tells(wide: Chrome, example: str, told: dict[str, Any]) -> None:
@@ -388,7 +339,7 @@ def test_a_step_chosen_is_chosen_everywhere_and_the_waterfall_between_any_two_st
     open_whole(wide, f"{example}?problem=4096")
     assert text(wide, "theory-title").startswith("Against theory: ")
     x, y = wide.execute_script(
-        f"const gd = {_PLOT % 'steps'}, l = gd._fullLayout; gd.scrollIntoView({{block: 'center'}});"
+        f"const gd = {PLOT % 'steps'}, l = gd._fullLayout; gd.scrollIntoView({{block: 'center'}});"
         "const box = gd.getBoundingClientRect(), t = gd.data.find(t => t.name === 'step');"
         "const at = t.customdata.indexOf('warptiled');"
         "return [box.x + l.xaxis._offset + l.xaxis.d2p(t.x[at]), box.y + l.yaxis._offset + l.yaxis.d2p(t.y[at])]"
@@ -398,14 +349,14 @@ def test_a_step_chosen_is_chosen_everywhere_and_the_waterfall_between_any_two_st
     pointer.w3c_actions.pointer_action.click()
     pointer.perform()
     wait(wide, "document.getElementById('theory-title').textContent.startsWith('warptiled against')")
-    wait(wide, f"({_PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>double-buffered</b>'")
-    wait(wide, f"({_PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>warptiled</b>')")
+    wait(wide, f"({PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>double-buffered</b>'")
+    wait(wide, f"({PLOT % 'matrix'}).layout.yaxis.ticktext.includes('<b>warptiled</b>')")
     assert query(wide)["stage"] == ["warptiled"]
     Select(wide.find_element(By.ID, "fall-a-list")).select_by_value("naive")
-    wait(wide, f"({_PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>naive</b>'")
+    wait(wide, f"({PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>naive</b>'")
     assert query(wide)["a"] == ["naive"]
     open_whole(wide, wide.current_url)
-    wait(wide, f"({_PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>naive</b>'")
+    wait(wide, f"({PLOT % 'fall'}).layout.yaxis.ticktext[0] === '<b>naive</b>'")
     assert text(wide, "fall-title").startswith("naive → warptiled: ")
     assert Select(wide.find_element(By.ID, "fall-a-list")).first_selected_option.text == "naive"
     wide.find_element(By.CSS_SELECTOR, "#stage input[value='warptiled']").send_keys(Keys.ARROW_DOWN)
@@ -416,13 +367,13 @@ def test_a_step_chosen_is_chosen_everywhere_and_the_waterfall_between_any_two_st
 
 def test_a_family_of_the_legend_dims_the_others_and_escape_brings_them_back(wide: Chrome, example: str) -> None:
     open_whole(wide, f"{example}?problem=4096")
-    dimmed = f"({_PLOT % 'matrix'}).data.filter(t => t.opacity < 1).length"
-    count = wide.execute_script(f"return ({_PLOT % 'matrix'}).data.length")
+    dimmed = f"({PLOT % 'matrix'}).data.filter(t => t.opacity < 1).length"
+    count = wide.execute_script(f"return ({PLOT % 'matrix'}).data.length")
     button = wide.find_element(By.CSS_SELECTOR, "#matrix-legend [data-key='sync']")
     button.click()
     for figure in ("matrix", "steps", "fall"):
-        wait(wide, f"({_PLOT % figure}).data.some(t => t.opacity < 1)")
-    assert wide.execute_script(f"return ({_PLOT % 'matrix'}).data.length") == count
+        wait(wide, f"({PLOT % figure}).data.some(t => t.opacity < 1)")
+    assert wide.execute_script(f"return ({PLOT % 'matrix'}).data.length") == count
     wait(
         wide,
         "document.querySelector(\"#matrix-legend [data-key='sync'][aria-pressed='true']\") === document.activeElement",
@@ -432,7 +383,7 @@ def test_a_family_of_the_legend_dims_the_others_and_escape_brings_them_back(wide
     wait(wide, f"{dimmed} === 0")
     assert "focus" not in query(wide)
     choose(wide, "scale", "cycles")
-    wait(wide, f"({_PLOT % 'matrix'}).layout.xaxis2.range[1] > 300")  # naive waits 386 cycles an instruction
+    wait(wide, f"({PLOT % 'matrix'}).layout.xaxis2.range[1] > 300")  # naive waits 386 cycles an instruction
     wide.get("about:blank")
 
 
@@ -458,7 +409,7 @@ def test_a_phone_shows_one_panel_at_a_time_and_never_scrolls_sideways(phone: Chr
     assert {one["xaxis"] for one in traces(phone, "matrix")} == {"x"}
     assert at(trace(phone, "matrix", "duration"), "2d") == 197984.0
     choose(phone, "panel", "conflicts")
-    wait(phone, f"({_PLOT % 'matrix'}).data.some(t => t.name === 'loads')")
+    wait(phone, f"({PLOT % 'matrix'}).data.some(t => t.name === 'loads')")
     assert text(phone, "matrix-title") == "Bank conflicts"
     assert phone.execute_script("return document.documentElement.scrollWidth") == 390
     assert phone.find_element(By.CSS_SELECTOR, "#roofline-table table").is_displayed()

@@ -41,19 +41,6 @@ def address(store: Path, serving: Serving) -> Iterator[str]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def wide(open_browser: Callable[[int, int], Chrome]) -> Chrome:
-    return open_browser(1440, 1300)
-
-
-@pytest.fixture(autouse=True)
-def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test whose page wrote an error or a warning to the console."""
-    yield
-    if "wide" in request.fixturenames:
-        assert request.getfixturevalue("wide").get_log("browser") == []
-
-
 def open_page(browser: Chrome, address: str, search: str = "") -> None:
     browser.get(f"{address}runs{search}")
     wait(browser, "document.querySelector('#runs-body tbody tr')")
