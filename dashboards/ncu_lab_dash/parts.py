@@ -14,13 +14,17 @@ from ncu_lab_dash import ids
 
 
 def graph(component_id: str) -> dcc.Graph:
-    """Return a graph that follows the width of its card; until it is drawn it is blank, without axes of nothing."""
+    """Return a graph, blank until it is drawn, without axes of nothing.
+
+    ``assets/browser.js`` lets it follow the width of its card. Plotly's own way also forgets its height and makes it
+    100 % of a box that has none: cards collapse and figures lie over one another.
+    """
     hidden = {"visible": False}
-    clear = "rgba(0,0,0,0)"
+    grounds = dict.fromkeys(("paper_bgcolor", "plot_bgcolor"), "rgba(0,0,0,0)")
     return dcc.Graph(
         id=component_id,
-        figure={"layout": {"xaxis": hidden, "yaxis": hidden, "paper_bgcolor": clear, "plot_bgcolor": clear}},
-        config={"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False},
+        figure={"layout": {"xaxis": hidden, "yaxis": hidden, **grounds}},
+        config={"displayModeBar": False, "responsive": False, "doubleClick": False, "scrollZoom": False},
         responsive="auto",
         className="graph",
     )

@@ -413,3 +413,29 @@ def test_a_phone_shows_one_panel_at_a_time_and_never_scrolls_sideways(phone: Chr
     assert text(phone, "matrix-title") == "Bank conflicts"
     assert phone.execute_script("return document.documentElement.scrollWidth") == 390
     assert phone.find_element(By.CSS_SELECTOR, "#roofline-table table").is_displayed()
+
+
+def test_figures_keep_their_heights_and_follow_their_cards_when_the_window_changes(
+    open_browser: Callable[[int, int], Chrome], address: str
+) -> None:
+    browser = open_browser(1280, 900)
+    open_page(browser, address)
+
+    def resize(width: int, height: int) -> None:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    figure = PLOT % "matrix"
+    height = browser.execute_script(f"return ({figure})._fullLayout.height")
+    for tall in (700, 2000, 900):
+        resize(1280, tall)
+    resize(1291, 900)  # within the 20 px in which the server draws nothing anew
+    wait(browser, f"({figure})._fullLayout.width === ({figure}).clientWidth")
+    # A share of a box that has no height of its own is none: figures lay over one another.
+    heights = browser.execute_script(
+        "return [...document.querySelectorAll('.svg-container')].map(one => one.style.height)"
+    )
+    assert heights
+    assert all(one.endswith("px") for one in heights)
+    assert heights[0] == f"{height}px"
+    assert browser.get_log("browser") == []

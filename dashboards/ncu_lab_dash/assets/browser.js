@@ -30,6 +30,25 @@
     }, SETTLE_MS);
   }
 
+  const FIT_MS = 100;
+  let fitting = null;
+
+  // Figures follow the width of their cards and keep the height that they were drawn with.
+  function fit() {
+    for (const plot of document.querySelectorAll(".js-plotly-plot")) {
+      const drawn = plot._fullLayout && plot._fullLayout.width;
+      if (drawn && plot.clientWidth && Math.abs(plot.clientWidth - drawn) > 1) {
+        window.Plotly.relayout(plot, { autosize: true });
+      }
+    }
+  }
+
+  // The body also tells of a scroll bar that came, and of a figure that was hidden when it was drawn.
+  new ResizeObserver(function () {
+    clearTimeout(fitting);
+    fitting = setTimeout(fit, FIT_MS);
+  }).observe(document.body);
+
   function effective(chosen, screen) {
     return chosen || (screen && screen.dark ? "dark" : "light");
   }
