@@ -36,6 +36,9 @@ PANEL_TITLES: Mapping[matrix.PanelName, str] = {
 ALWAYS: Sequence[Family] = ("fp32", "tensor")
 """Families that the roofline offers whatever was profiled; FP64 where there is any."""
 
+_MATRIX_PX = 800
+"""About the height of the matrix of the whole ladder."""
+
 
 def layout(_search: str = "") -> html.Div:
     """Return the page before anything was read: cards in their final places, figures still empty."""
@@ -98,7 +101,10 @@ def _matrix_card() -> html.Section:
             card_head(ids.MATRIX_TITLE, html.Span(id=ids.MATRIX_NOTE), controls),
             html.Div(id=ids.MATRIX_LEGEND, className="legend"),
             html.Div(
-                [graph(ids.MATRIX), html.Div(rows, id=ids.MATRIX_ROWS, role="group", **aria(label="Stages"))],
+                [
+                    graph(ids.MATRIX, _MATRIX_PX),
+                    html.Div(rows, id=ids.MATRIX_ROWS, role="group", **aria(label="Stages")),
+                ],
                 className="figure-with-rows",
             ),
             html.Div(id=ids.MATRIX_FOOT, className="card-foot muted"),

@@ -13,8 +13,8 @@ from ncu_lab.render.numbers import unbroken as unbroken  # pages take it from he
 from ncu_lab_dash import ids
 
 
-def graph(component_id: str) -> dcc.Graph:
-    """Return a graph, blank until it is drawn, without axes of nothing.
+def graph(component_id: str, height: int = 450) -> dcc.Graph:
+    """Return a graph, blank until it is drawn, without axes of nothing, and about as high in px as it will be.
 
     ``assets/browser.js`` lets it follow the width of its card. Plotly's own way also forgets its height and makes it
     100 % of a box that has none: cards collapse and figures lie over one another.
@@ -23,7 +23,7 @@ def graph(component_id: str) -> dcc.Graph:
     grounds = dict.fromkeys(("paper_bgcolor", "plot_bgcolor"), "rgba(0,0,0,0)")
     return dcc.Graph(
         id=component_id,
-        figure={"layout": {"xaxis": hidden, "yaxis": hidden, **grounds}},
+        figure={"layout": {"height": height, "xaxis": hidden, "yaxis": hidden, **grounds}},
         config={"displayModeBar": False, "responsive": False, "doubleClick": False, "scrollZoom": False},
         responsive="auto",
         className="graph",

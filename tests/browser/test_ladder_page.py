@@ -415,6 +415,36 @@ def test_a_phone_shows_one_panel_at_a_time_and_never_scrolls_sideways(phone: Chr
     assert phone.find_element(By.CSS_SELECTOR, "#roofline-table table").is_displayed()
 
 
+def test_a_card_that_waits_has_its_shape_and_after_two_seconds_words(
+    open_browser: Callable[[int, int], Chrome], address: str
+) -> None:
+    browser = open_browser(1440, 1600)
+    # The server's answer with the steps never comes.
+    script = """
+        const before = window.fetch;
+        window.fetch = function (resource, options) {
+          const body = String(options && options.body);
+          return body.includes("steps.figure") ? new Promise(() => {}) : before.apply(this, arguments);
+        };
+    """
+    browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+    open_page(browser, address)
+    seen = "getComputedStyle(document.querySelector('%s'), '::%s').opacity === '1'"
+    wait(browser, seen % ("#steps", "before"))
+    wait(browser, seen % ("#steps", "after"))
+    wait(browser, seen % ("#steps-title", "before"))
+    style = "return getComputedStyle(document.querySelector('%s'), '::%s')"
+    assert browser.execute_script(style % ("#steps", "after") + ".content") == '"Drawing…"'
+    assert browser.execute_script("return document.getElementById('steps').clientHeight") > 300
+    # What is drawn has neither, and its title stands alone.
+    for place in (("#matrix", "before"), ("#matrix", "after"), ("#matrix-title", "before")):
+        assert browser.execute_script(style % place + ".content") == "none"
+    moved = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", moved)
+    assert browser.execute_script(style % ("#steps", "before") + ".animationDuration") == "0s"
+    assert browser.get_log("browser") == []
+
+
 def test_figures_keep_their_heights_and_follow_their_cards_when_the_window_changes(
     open_browser: Callable[[int, int], Chrome], address: str
 ) -> None:
