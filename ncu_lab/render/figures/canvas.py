@@ -165,9 +165,13 @@ class Canvas:
             )  # fmt: skip
 
     def figure(self, height: int, margin: dict[str, int], **layout: Any) -> go.Figure:
-        """Return the finished figure, as wide as what holds it."""
+        """Return the finished figure, as wide as what holds it.
+
+        Plotly would check every property of it, which takes longer than all the drawing; tests do that once instead.
+        """
         theme = self.theme
         return go.Figure(
+            _validate=False,
             data=self.traces,
             layout={
                 "height": height,

@@ -9,7 +9,7 @@ import pytest
 from ncu_lab.metrics import stall_cycles
 from ncu_lab.model import Ladder, Problem
 from ncu_lab.render.figures import matrix, roofline, speed, stalls
-from ncu_lab.render.figures.canvas import log_range, round_ticks, spaced
+from ncu_lab.render.figures.canvas import Canvas, log_range, round_ticks, spaced
 from ncu_lab.render.figures.rows import place_rows, stage_label
 from ncu_lab.render.figures.text import SMALL, plain, text_width
 from ncu_lab.render.palette import DARK, LIGHT, stall_colour
@@ -309,3 +309,8 @@ def test_ticks_are_round_and_apart():
     ticks = [(float(n), str(n)) for n in range(6)]
     assert spaced(ticks, 100) == ticks
     assert spaced(ticks, 10) == ticks[::2]
+
+
+def test_a_property_that_plotly_does_not_know_is_caught_here() -> None:
+    with pytest.raises(ValueError, match="colour"):
+        Canvas(LIGHT, 300).figure(100, {"l": 0}, colour="red")
