@@ -89,6 +89,7 @@ def test_a_difference_is_shown_and_written_away(
     page.write_text("old\n")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     monkeypatch.setattr(generate, "pages", lambda: iter([(page, "new\n")]))
+    monkeypatch.setattr(generate, "renew_figures", lambda check: 0)
     assert generate.main(check=True) == 1
     assert "-old\n+new\n" in capsys.readouterr().out
     assert page.read_text() == "old\n"
