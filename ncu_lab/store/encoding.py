@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 from collections.abc import Mapping
 from functools import lru_cache
@@ -17,6 +18,9 @@ _WORDS: Mapping[type, str] = {
 }  # fmt: skip
 """What people call the types of JSON."""
 
+_NOT_FINITE = ("nan", "inf", "-inf")
+"""Numbers that JSON has no word for, as texts: the error of a wrong result is one of them as often as not."""
+
 
 def encode(value: Any) -> Any:
     """Return a value of the model as what JSON can say: dataclasses as objects, tuples as lists, paths as text."""
@@ -26,6 +30,8 @@ def encode(value: Any) -> Any:
         return {str(key): encode(one) for key, one in value.items()}
     if isinstance(value, (tuple, list)):
         return [encode(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value.as_posix() if isinstance(value, Path) else value
 
 
@@ -71,6 +77,8 @@ def _expect(kind: type, value: Any, where: str) -> Any:
 
 
 def _float(value: Any, where: str) -> float:
+    if value in _NOT_FINITE:
+        return float(value)
     number = value if isinstance(value, float) else _expect(int, value, where)
     try:
         return float(number)
