@@ -59,6 +59,6 @@ main() {
     echo "$failed steps failed"
 }
 main 2>&1 | tee "$out/tune_and_cutlass.log"
-tar -C reports -cf - --exclude=examples --exclude=README.md --exclude='.*' . | gzip -9 >"$out/runs.tar.gz"
+tar -C reports -cf - --exclude=examples --exclude=README.md --exclude='./.?*' . | gzip -9 >"$out/runs.tar.gz"
 du -sh reports/*/ "$out"/*
 exit "$(tail -1 "$out/tune_and_cutlass.log" | cut -d' ' -f1)"
