@@ -13,6 +13,7 @@ from ncu_lab.render.visible import visible
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab_dash.compare_view import CompareView
 from ncu_lab_dash.pages import kernel
+from ncu_lab_dash.parts import in_list, searched
 
 MOST_LAUNCHES = 300
 """Launches to choose from; one beyond them is compared by its number in the address."""
@@ -99,17 +100,20 @@ def run_options(metas: Sequence[RunMeta], chosen: Iterable[str], opened: dict[st
         chosen: References that must be among the options.
         opened: Key -> name of those of them that are opened files.
     """
-    options = [{"value": meta.id, "label": run_label(meta), "search": _search(meta)} for meta in metas]
+    options = [
+        {"value": meta.id, "label": in_list(run_label(meta)), "search": searched(_search(meta))} for meta in metas
+    ]
     commits = {meta.git.commit: meta for meta in reversed(metas) if meta.git.commit and meta.status == "complete"}
     if len(commits) > 1:
         for commit, meta in reversed(commits.items()):
             label = f"commit {commit[:7]} {visible(meta.git.subject or '')}".strip()
-            options.append({"value": f"rev:{commit}", "label": label, "search": f"{commit} {label}"})
+            words = searched(f"{commit} {label}")
+            options.append({"value": f"rev:{commit}", "label": in_list(label), "search": words})
     there = {one["value"] for one in options}
     for reference in dict.fromkeys(chosen):
         if reference not in there:
             label = f"{opened[reference]}, not stored" if reference in opened else visible(reference)
-            options.insert(0, {"value": reference, "label": label, "search": label})
+            options.insert(0, {"value": reference, "label": in_list(label), "search": searched(label)})
     return options
 
 
@@ -135,18 +139,18 @@ def part_options(entries: Sequence[LaunchEntry], chosen: str) -> list[Option]:
     """Return everything, the stages of a run, and its launches where they are of no stage."""
     stages = dict.fromkeys(one.stage for one in entries if one.stage)
     options = [{"value": EVERYTHING, "label": "everything"}]
-    options += [{"value": f"{_STAGE}{stage}", "label": visible(stage)} for stage in stages]
+    options += [{"value": f"{_STAGE}{stage}", "label": in_list(visible(stage))} for stage in stages]
     loose = [one for one in entries if not one.stage][:MOST_LAUNCHES]
     options += [
         {
             "value": f"{_LAUNCH}{one.launch}",
-            "label": f"launch {one.launch}  {visible(one.function)}  {numbers.duration(one.duration_ns)}",
+            "label": f"launch {one.launch}  {in_list(visible(one.function))}  {numbers.duration(one.duration_ns)}",
         }
         for one in loose
     ]
     if chosen not in {one["value"] for one in options}:
         stage, launch = read_part(chosen)
-        options.append({"value": chosen, "label": visible(stage) if stage else f"launch {launch}"})
+        options.append({"value": chosen, "label": in_list(visible(stage)) if stage else f"launch {launch}"})
     return options
 
 

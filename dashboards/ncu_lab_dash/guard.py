@@ -62,7 +62,7 @@ def guard(server: Flask, *, any_host: bool, pages: Mapping[str, str]) -> None:
     def refuse_foreign_pages() -> Response | None:
         # A page of another site may send a form here without asking; browsers say where it is from.
         origin = request.headers.get("Origin")
-        if origin is None or urlsplit(origin).netloc == request.host:
+        if origin is None or _name_in(origin) == request.host:
             return None
         return Response("This dashboard answers to its own pages only.\n", status=403, mimetype="text/plain")
 
@@ -78,6 +78,14 @@ def guard(server: Flask, *, any_host: bool, pages: Mapping[str, str]) -> None:
     def add_headers(response: Response) -> Response:
         response.headers.update(_HEADERS)
         return response
+
+
+def _name_in(origin: str) -> str | None:
+    """Return the host and port of an origin; None for what is no address."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _is_ours(trace: TracebackType | None) -> bool:

@@ -11,7 +11,7 @@ from threading import RLock
 from ncu_lab.collect.revisions import repository_of
 from ncu_lab.errors import InputError, NcuLabError
 from ncu_lab.gpu.registry import load_stages
-from ncu_lab.model import USABLE, KernelIdentity, RunFilter, RunMeta
+from ncu_lab.model import TIME_KEY, USABLE, KernelIdentity, RunFilter, RunMeta
 from ncu_lab.model.history import History, KernelHistory
 from ncu_lab.render.wording import extent
 from ncu_lab.workflows import history as workflow
@@ -107,11 +107,17 @@ class HistoryData:
             return replace(whole, kernels=found)
 
     def settle(self, view: HistoryView) -> HistoryView:
-        """Choose what the address leaves open: the usual stage, and the problem and GPU of its newest run."""
+        """Choose what the address leaves open: the usual stage, and the problem and GPU of its newest run.
+
+        Where there are kernels of other programs alone, which are not timed, the duration of one is followed.
+        """
         try:
-            stage = view.stage or self.usual_stage() or next(iter(self.others()), None)
+            stage = view.stage or self.usual_stage()
             if stage is None:
-                return view
+                stage = next(iter(self.others()), None)
+                if stage is None:
+                    return view
+                view = replace(view, stage=stage, metric=_OTHERS_BY if view.metric == TIME_KEY else view.metric)
             found = self.lines(view.metric, stage).kernels
         except NcuLabError:
             # The page's words tell why there is nothing to show.

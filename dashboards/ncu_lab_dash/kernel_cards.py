@@ -80,7 +80,7 @@ def accesses_body(found: Inspection) -> list[Any]:
     )
     tables: list[Any] = []
     if rows:
-        tables.append(html.Div(html.Table([html.Thead(html.Tr(titles)), html.Tbody(rows)]), className="table-scroll"))
+        tables.append(html.Div(html.Table([html.Thead(titles), html.Tbody(rows)]), className="table-scroll"))
     header, moved = between_units_table(found)
     if moved:
         tables.append(html.Div(data_table(header, moved), className="table-scroll spaced"))

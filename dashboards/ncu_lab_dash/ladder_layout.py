@@ -73,7 +73,7 @@ def _main() -> html.Main:
             html.Div(id=ids.EMPTY),
             html.Div(
                 [
-                    html.Div(panels, className="narrow-only"),
+                    html.Div(panels, className="by-panel"),
                     _matrix_card(),
                     _theory_card(),
                     html.Div([_roofline_card(), _steps_card()], className="columns"),

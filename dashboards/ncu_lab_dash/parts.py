@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,25 @@ from dash import dcc, html
 from ncu_lab.render.launch_tables import Cell
 from ncu_lab.render.numbers import unbroken as unbroken  # pages take it from here
 from ncu_lab_dash import ids
+
+
+_LONGEST_LABEL = 160
+_MOST_SEARCHED = 1_000
+_LONGEST_WORD = 100
+
+
+def in_list(text: str) -> str:
+    """Return a name as a list to choose from shows it; the end of a very long one gives way to an ellipsis."""
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
+
+
+def searched(text: str) -> str:
+    """Return what an option of a list is found by: the beginning of a very long text, and of each very long word.
+
+    A browser keeps every part of every word, as many as the square of its length: one mangled name of 5 000 letters
+    would take all its memory.
+    """
+    return re.sub(rf"([\w'-]{{{_LONGEST_WORD}}})[\w'-]+", r"\1", text[:_MOST_SEARCHED])
 
 
 def graph(component_id: str, height: int = 450) -> dcc.Graph:

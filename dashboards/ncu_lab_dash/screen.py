@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ncu_lab.render.figures.matrix import WHOLE_FROM_PX
 from ncu_lab.render.palette import THEMES, Theme, ThemeName
 
 # The numbers of assets/page.css: where its layout changes, and the paddings around a figure.
 NARROW_PX = 700
-"""Below this width of the page, one panel at a time is shown."""
+"""Below this width the page is that of a phone."""
 
 TWO_COLUMNS_PX = 1000
 _MOST_PAGE_PX = 2200
@@ -53,8 +54,13 @@ def column_width(screen: Screen) -> int:
 
 
 def is_narrow(screen: Screen) -> bool:
-    """Whether the page shows one panel at a time."""
+    """Whether the page is that of a phone."""
     return screen.width < NARROW_PX
+
+
+def is_by_panel(screen: Screen) -> bool:
+    """Whether the matrix is shown one panel at a time, as in exported pages."""
+    return matrix_width(screen) < WHOLE_FROM_PX
 
 
 def theme_of(chosen: ThemeName | None, screen: Screen) -> Theme:

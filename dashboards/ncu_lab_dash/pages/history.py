@@ -37,6 +37,8 @@ from ncu_lab_dash.parts import (
     card_head,
     export_buttons,
     figure_card,
+    in_list,
+    searched,
     segmented,
     table_json,
     unbroken,
@@ -212,7 +214,7 @@ def _options(data: HistoryData, view: HistoryView) -> tuple[Any, ...]:
     except NcuLabError:
         return no_update, [], []  # the page's words tell why
     problems, devices = problems_and_devices(found)
-    stages = [{"value": name, "label": visible(name), "search": name} for name in names]
+    stages = [{"value": name, "label": in_list(visible(name)), "search": searched(name)} for name in names]
     return stages, _several(list(problems.items())), _several([(name, name) for name in devices])
 
 

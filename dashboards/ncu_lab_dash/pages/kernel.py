@@ -30,7 +30,8 @@ from ncu_lab_dash.kernel_figures import (
 from ncu_lab_dash.kernel_layout import empty_state, layout
 from ncu_lab_dash.kernel_spots import spot_tables
 from ncu_lab_dash.kernel_view import KernelView, read_search, read_view
-from ncu_lab_dash.parts import unbroken
+from ncu_lab_dash.opened import KEY
+from ncu_lab_dash.parts import in_list, searched, unbroken
 from ncu_lab_dash.run_data import RunData, default_launch
 from ncu_lab_dash.screen import Screen, read_screen, theme_of
 from ncu_lab_dash.served import Served
@@ -102,12 +103,18 @@ def move(view: KernelView, triggers: Set[str], shown: Any, runs: RunData) -> Ker
 
 
 def run_options(metas: list[RunMeta], shown: str | None, opened: str = "opened file") -> list[dict[str, str]]:
-    """Return the runs to choose from, newest first; an opened file, by its name, stands first."""
+    """Return the runs to choose from, newest first; an opened file, or what is no run here, by its name, stands first."""
     options = [
-        {"value": meta.id, "label": run_label(meta), "search": f"{meta.id} {' '.join(meta.stages)}"} for meta in metas
+        {
+            "value": meta.id,
+            "label": in_list(run_label(meta)),
+            "search": searched(f"{meta.id} {' '.join(meta.stages)}"),
+        }
+        for meta in metas
     ]
     if shown and shown not in {meta.id for meta in metas}:
-        options.insert(0, {"value": shown, "label": f"{opened}, not stored", "search": f"{shown} {opened}"})
+        label = f"{opened}, not stored" if shown.startswith(KEY) else visible(shown)
+        options.insert(0, {"value": shown, "label": in_list(label), "search": searched(f"{shown} {label}")})
     return options
 
 
@@ -138,8 +145,8 @@ def launch_options(
     options: list[dict[str, Any]] = [
         {
             "value": str(one.launch),
-            "label": f"{one.launch}  {visible(one.stage or one.function)}  {numbers.duration(one.duration_ns)}",
-            "search": texts[one.launch],
+            "label": f"{one.launch}  {in_list(visible(one.stage or one.function))}  {numbers.duration(one.duration_ns)}",
+            "search": searched(texts[one.launch]),
         }
         for one in kept
     ]

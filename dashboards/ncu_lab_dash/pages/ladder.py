@@ -32,7 +32,7 @@ from ncu_lab_dash.ladder_cards import (
 from ncu_lab_dash.ladder_layout import ALWAYS, empty_state, layout
 from ncu_lab_dash.parts import TABLE, table_json, unbroken
 from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, opens, reconcile
-from ncu_lab_dash.screen import Screen, column_width, is_narrow, matrix_width, theme_of
+from ncu_lab_dash.screen import Screen, column_width, is_by_panel, matrix_width, theme_of
 from ncu_lab_dash.served import Served
 from ncu_lab_dash.view import ALONE, View, read_view
 from ncu_lab_dash.wiring import show
@@ -262,12 +262,12 @@ def speed_words(ladder: Ladder) -> tuple[str, str, str, str]:
 
 
 def draw_matrix(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
-    """Draw the matrix, on a narrow page one panel of it."""
+    """Draw the matrix, or where it has no room one panel of it."""
     theme, width = theme_of(view.theme, screen), matrix_width(screen)
     options: dict[str, Any] = {
         "selected": view.stage, "sort": view.sort, "scale": view.scale, "family": view.focus,
     }  # fmt: skip
-    if is_narrow(screen):
+    if is_by_panel(screen):
         return matrix.ladder_panel(ladder, theme, width, view.panel, **options)
     return matrix.ladder_matrix(ladder, theme, width, **options)
 
@@ -287,7 +287,7 @@ def draw_speed(ladder: Ladder, view: View, screen: Screen) -> go.Figure:
 
 def offer_stages(ladder: Ladder, view: View, screen: Screen) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the focusable rows of the matrix, and the style that lays them over it."""
-    top = matrix.PANEL_TOP_PX if is_narrow(screen) else matrix.TOP_PX
+    top = matrix.PANEL_TOP_PX if is_by_panel(screen) else matrix.TOP_PX
     width = matrix.names_px(place_rows(ladder))
     return stage_options(ladder, view.sort), {"--row": f"{ROW_PX}px", "top": f"{top}px", "width": f"{width}px"}
 
@@ -296,7 +296,7 @@ def write_matrix(ladder: Ladder, view: View, screen: Screen) -> tuple[Any, ...]:
     """Return the matrix's title, note, legend, foot and table."""
     legend = focus_legend(legend_reasons(ladder), theme_of(view.theme, screen))
     title, note = headlines.matrix_headline(ladder), _ORDER_NOTES[view.sort]
-    if is_narrow(screen):
+    if is_by_panel(screen):
         title, note = matrix.PANELS[view.panel].title, matrix.panel_note(view.panel, ladder, view.scale)
         legend = legend if view.panel == "stalls" else []
     lines = (words.MATRIX_FOOT, cards.published_note(ladder), *headlines.not_collected(ladder))

@@ -106,7 +106,8 @@ def draw_conflicts(canvas: Canvas, panel: Panel, rows: Rows) -> None:
     marks = conflict_marks(rows)
     high = max([16.0, *(mark.value for mark in marks)])
     axis = log_range(1.0, high, panel.width, 6, _label_room(marks, numbers.ratio) + 8)
-    canvas.x_axis(panel, axis, [(1.0, "1×"), (4.0, "4×"), (16.0, "16×")], "log")
+    ticks = spaced([(1.0, "1×"), (4.0, "4×"), (16.0, "16×")], math.log10(4) / (axis[1] - axis[0]) * panel.width)
+    canvas.x_axis(panel, axis, ticks, "log")
     for placed in rows.placed:
         readings = [conflict_reading(placed.row, access) for access in _OFFSET]
         if _not_collected(readings):

@@ -22,6 +22,9 @@ PanelName = Literal["duration", "stalls", "sectors", "conflicts", "occupancy", "
 TOP_PX = 46
 """Height of the captions above the rows of the matrix."""
 
+WHOLE_FROM_PX = 1180
+"""Width from which all panels have room beside each other; narrower places show one panel at a time."""
+
 PANEL_TOP_PX = 6
 """The same for a single panel, whose captions are the page's."""
 

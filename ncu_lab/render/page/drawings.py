@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import plotly.graph_objects as go
 
+from ncu_lab.render.figures.matrix import WHOLE_FROM_PX
 from ncu_lab.render.page.markup import Content, Markup, tag
 from ncu_lab.render.palette import THEMES, Theme
 
@@ -20,13 +21,16 @@ NARROW_WIDTHS = (300, 334)
 COLUMN_WIDTHS = (560, 640, 700)
 """Widths of one in two columns: of a window 1280, 1440 and 1600 px wide."""
 
-PAGE_WIDTHS = (1010, 1180, 1340, 1450)
-"""Widths across the page, of windows from 1100 px on.
+PAGE_WIDTHS = (WHOLE_FROM_PX, 1340, 1450)
+"""Widths across the page, of windows from 1280 px on.
 
 A figure is shown in the widest that fits: labels stand by the px, so none is stretched.
 """
 
 ALL_WIDTHS = (*NARROW_WIDTHS, *COLUMN_WIDTHS)
+
+PANEL_WIDTHS = (*ALL_WIDTHS, 1010)
+"""Widths of a panel of the matrix across a page that has no room for all of them."""
 
 
 def packed(data: bytes) -> str:

@@ -16,7 +16,7 @@ from ncu_lab.render.explanation import ladder_sentences
 from ncu_lab.render.figures import matrix, roofline, speed, steps
 from ncu_lab.render.figures.roofline import LEVEL_LABELS, Level, level_points
 from ncu_lab.render.figures.stalls import Scale, legend_reasons
-from ncu_lab.render.page.drawings import ALL_WIDTHS, PAGE_WIDTHS, card, choices, figure
+from ncu_lab.render.page.drawings import ALL_WIDTHS, PAGE_WIDTHS, PANEL_WIDTHS, card, choices, figure
 from ncu_lab.render.page.markup import Markup, tag
 from ncu_lab.render.page.tables import column_table, folded, value_table
 from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_family, stall_label
@@ -79,7 +79,7 @@ def _matrix_card(ladder: Ladder, key: str) -> Markup:
     panels = {
         matrix.PANELS[name].title: [
             tag("p", matrix.panel_note(name, ladder), class_="muted note"),
-            figure(partial(_panel, ladder, name), ALL_WIDTHS, matrix.PANELS[name].title),
+            figure(partial(_panel, ladder, name), PANEL_WIDTHS, matrix.PANELS[name].title),
         ]
         for name in get_args(matrix.PanelName)
     }

@@ -1,14 +1,17 @@
 """The page's address: a link restores the view, whatever else stands in it is ignored."""
 
 from dataclasses import replace
+from importlib.resources import files
 
 import builders
 import pytest
 
 from ncu_lab.model import Device
+from ncu_lab.render.figures.matrix import WHOLE_FROM_PX
+from ncu_lab.render.page.drawings import PAGE_WIDTHS
 from ncu_lab_dash import ids
 from ncu_lab_dash.reconcile import clicked_stage, opens, reconcile
-from ncu_lab_dash.screen import Screen, read_screen
+from ncu_lab_dash.screen import Screen, is_by_panel, read_screen
 from ncu_lab_dash.view import View, read_search, read_view
 
 DEFAULT = {
@@ -109,3 +112,10 @@ def test_values_of_a_wrong_kind_are_as_if_not_given():
         assert read_screen(told) is None
     assert read_screen({"width": 1440.5, "dark": True}) == Screen(1440, dark=True)
     assert read_screen({"width": float("inf")}) == Screen(2200)
+
+
+def test_pages_and_exported_pages_show_the_whole_matrix_from_one_width_on() -> None:
+    assert [is_by_panel(Screen(width)) for width in (390, 700, 1260, 1280, 2200)] == [True, True, True, False, False]
+    for package, name in (("ncu_lab_dash", "assets/page.css"), ("ncu_lab.render.page", "page.css")):
+        assert "@media (max-width: 1279px)" in files(package).joinpath(name).read_text(encoding="utf-8")
+    assert PAGE_WIDTHS[0] == WHOLE_FROM_PX
