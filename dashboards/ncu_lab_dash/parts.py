@@ -13,7 +13,6 @@ from ncu_lab.render.launch_tables import Cell
 from ncu_lab.render.numbers import unbroken as unbroken  # pages take it from here
 from ncu_lab_dash import ids
 
-
 _LONGEST_LABEL = 160
 _MOST_SEARCHED = 1_000
 _LONGEST_WORD = 100
@@ -30,7 +29,7 @@ def searched(text: str) -> str:
     A browser keeps every part of every word, as many as the square of its length: one mangled name of 5 000 letters
     would take all its memory.
     """
-    return re.sub(rf"([\w'-]{{{_LONGEST_WORD}}})[\w'-]+", r"\1", text[:_MOST_SEARCHED])
+    return re.sub(rf"([\w'-]{{{_LONGEST_WORD}}})[\w'-]+", r"\1", text)[:_MOST_SEARCHED]
 
 
 def graph(component_id: str, height: int = 450) -> dcc.Graph:

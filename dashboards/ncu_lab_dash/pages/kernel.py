@@ -103,7 +103,7 @@ def move(view: KernelView, triggers: Set[str], shown: Any, runs: RunData) -> Ker
 
 
 def run_options(metas: list[RunMeta], shown: str | None, opened: str = "opened file") -> list[dict[str, str]]:
-    """Return the runs to choose from, newest first; an opened file, or what is no run here, by its name, stands first."""
+    """Return the runs to choose from, newest first; an opened file, or what is no run here, stands before them."""
     options = [
         {
             "value": meta.id,
@@ -145,7 +145,7 @@ def launch_options(
     options: list[dict[str, Any]] = [
         {
             "value": str(one.launch),
-            "label": f"{one.launch}  {in_list(visible(one.stage or one.function))}  {numbers.duration(one.duration_ns)}",
+            "label": f"{one.launch}  {_name(one)}  {numbers.duration(one.duration_ns)}",
             "search": searched(texts[one.launch]),
         }
         for one in kept
@@ -154,6 +154,10 @@ def launch_options(
         told = f"{numbers.integer(len(found) - most)} more: type a number or a part of a name"
         options.append({"value": "", "label": told, "disabled": True, "search": words})
     return options
+
+
+def _name(one: LaunchEntry) -> str:
+    return in_list(visible(one.stage or one.function))
 
 
 def _search_text(one: LaunchEntry) -> str:

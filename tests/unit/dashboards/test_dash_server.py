@@ -68,6 +68,7 @@ def test_calls_of_another_sites_pages_are_refused(tmp_path):
     client = create_app(tmp_path).server.test_client()
     assert client.get("/_dash-layout", headers={"Origin": "http://evil.example"}).status_code == 403
     assert client.get("/_dash-layout", headers={"Origin": "null"}).status_code == 403
+    assert client.get("/_dash-layout", headers={"Origin": "http://[no-address"}).status_code == 403
     assert client.get("/_dash-layout", headers={"Origin": "http://localhost"}).status_code == 200
 
 

@@ -242,6 +242,9 @@ def test_kernels_of_other_programs_are_followed_by_name_and_shape(
     (name,) = data.others()
     assert name.endswith(">>>")
     assert data.settle(HistoryView(metric="duration_ns")).stage == name
+    # It is not timed: opened without more, the page follows what the profiler tells.
+    assert (data.settle(HistoryView()).stage, data.settle(HistoryView()).metric) == (name, "duration_ns")
+    assert data.settle(HistoryView(stage=name)).metric == "time_ns"
     (one,) = data.lines("duration_ns", name).kernels
     assert kernel_key(one.points[0].kernel) == name
     with pytest.raises(InputError, match="no run here is of nope"):

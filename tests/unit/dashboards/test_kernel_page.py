@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from dash import html
 from golden_runs import golden_run
 
 from ncu_lab.errors import InputError
@@ -17,6 +18,7 @@ from ncu_lab_dash.kernel_figures import draw_chart, draw_stalls, draw_units
 from ncu_lab_dash.kernel_spots import find_spot, is_of, spot_key, spot_tables
 from ncu_lab_dash.kernel_view import KernelView, kernel_address, read_search, read_view
 from ncu_lab_dash.pages.kernel import launch_options, move, run_options, settle
+from ncu_lab_dash.parts import searched
 from ncu_lab_dash.run_data import Recent, RunData
 from ncu_lab_dash.screen import Screen
 
@@ -90,6 +92,7 @@ def test_choices_name_runs_and_launches_as_text(runs):
     metas = runs.shown()
     assert run_options(metas, metas[0].id)[0]["label"] == "ladder · 1024³ · 2026-11-30 01:12"
     assert run_options(metas, "opened-x")[0]["label"] == "opened file, not stored"
+    assert run_options(metas, "20261130T01\u202e")[0]["label"] == "20261130T01\\u202e"  # no run here, nor a file
     labels = [one["label"].replace("\u2009", " ") for one in launch_options(runs.launches(metas[0].id))]
     assert labels[0] == "0  naive  4.42 ms"
 
@@ -126,6 +129,28 @@ def test_of_many_launches_those_searched_for_are_offered(runs):
         str(number) for number in range(1000) if number % 50 == 7 or number == 900
     ]
     assert [one["value"] for one in launch_options(many, 3, "no such kernel")] == ["3"]
+
+
+def test_very_long_names_do_not_fill_a_browsers_memory(runs):
+    (first, *_) = runs.launches(runs.shown()[0].id)
+    mangled = replace(first, stage=None, function="_Z" + "x" * 5000, kernel="_Z" + "x" * 5000 + " float4")
+    (option,) = launch_options([mangled])
+    assert len(option["label"]) < 200
+    assert "…" in option["label"]
+    assert option["search"].split() == ["0", "_Z" + "x" * 98, "float4", *first.nvtx]
+    template = f"cutlass::gemm<float4, {'int, ' * 90}tile>"
+    assert searched(template) == template
+    assert len(searched("int, " * 900)) == 1000
+
+
+def _rows_within_rows(part):
+    inside = [one for one in part._traverse() if isinstance(one, html.Tr)]
+    return [row for row in inside if any(isinstance(one, html.Tr) for one in row._traverse())]
+
+
+def test_headers_of_tables_are_rows_of_their_own(runs):
+    found = inspect(runs.run(runs.shown()[0].id), 0)
+    assert _rows_within_rows(html.Div(kernel_cards.accesses_body(found))) == []
 
 
 def test_hot_spots_hold_samples_by_reason_and_ratios_to_the_ideal():
