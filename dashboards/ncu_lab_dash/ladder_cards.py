@@ -14,8 +14,15 @@ from ncu_lab.render import ladder_cards as words
 from ncu_lab.render.figures.attribution import HATCHES, waterfall_figure
 from ncu_lab.render.figures.badges import SIGNS
 from ncu_lab.render.figures.rows import stage_label
-from ncu_lab.render.figures.steps import FACTOR_TITLES, FAMILY_REASONS, families_shown, step_rows, steps_figure
-from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_colour, stall_family, stall_label
+from ncu_lab.render.figures.steps import (
+    FACTOR_TITLES,
+    FAMILY_REASONS,
+    FAMILY_SIGNS,
+    families_shown,
+    step_rows,
+    steps_figure,
+)
+from ncu_lab.render.palette import FAMILY_TITLES, Theme, stall_colour, stall_family, stall_label, text_on
 from ncu_lab.workflows.climbing import attribute_stages
 from ncu_lab_dash import ids
 from ncu_lab_dash.compare_view import compare_address
@@ -182,10 +189,7 @@ def focus_legend(reasons: Sequence[str], theme: Theme) -> list[html.Div]:
 def show_steps_legend(ladder: Ladder, view: View, screen: Screen) -> list[html.Div]:
     """Return the legend of the steps: families by the colour that stands for each, other factors by their hatch."""
     theme, shown = theme_of(view.theme, screen), families_shown(ladder)
-    families = [
-        html.Div([_swatch(stall_colour(FAMILY_REASONS[name], theme)), _family_button(name)], className="family")
-        for name in shown
-    ]
+    families = [html.Div([_sign(name, theme), _family_button(name)], className="family") for name in shown]
     hatched = [
         html.Span([html.I(HATCHES[name], className="swatch hatch", **aria(hidden="true")), title], className="key")
         for name, title in FACTOR_TITLES.items()
@@ -201,6 +205,13 @@ def _family_button(family: str) -> html.Button:
         **held(choose=ids.FOCUS, key=family),
         **aria(pressed="false"),
     )
+
+
+def _sign(family: str, theme: Theme) -> html.I:
+    """Return the colour of a family with the letter that stands in its bars."""
+    colour = stall_colour(FAMILY_REASONS[family], theme)
+    style = {"background": colour, "color": text_on(colour), "borderColor": colour}
+    return html.I(FAMILY_SIGNS[family][1], className="swatch hatch", style=style, **aria(hidden="true"))
 
 
 def _swatch(colour: str) -> html.I:

@@ -15,7 +15,7 @@ from ncu_lab.render import numbers
 from ncu_lab.render.figures.attribution import factor_marker
 from ncu_lab.render.figures.canvas import Canvas, Panel, spaced
 from ncu_lab.render.figures.text import SMALL, plain, text_width
-from ncu_lab.render.palette import DIMMED, FAMILY_TITLES, Theme
+from ncu_lab.render.palette import DIMMED, FAMILY_TITLES, Theme, stall_colour, text_on
 
 FAMILY_REASONS: Mapping[str, str] = {
     "issuing": "not_selected",
@@ -27,6 +27,20 @@ FAMILY_REASONS: Mapping[str, str] = {
     "global / L1TEX": "long_scoreboard",
 }
 """Family -> the reason whose colour stands for it."""
+
+FAMILY_SIGNS: Mapping[str, tuple[str, str]] = {
+    "issuing": ("issue", "I"),
+    "execution": ("exec", "E"),
+    "fetch": ("fetch", "F"),
+    "other": ("other", "O"),
+    "sync": ("sync", "S"),
+    "shared / MIO": ("MIO", "M"),
+    "global / L1TEX": ("global", "G"),
+}
+"""Family -> what stands in its bars where it fits, beside the hue: a short name, else a letter.
+
+Barrier and mio_throttle, which stand for two families that touch here, are nearly one grey in the dark theme.
+"""
 
 HATCHED = ("instructions", "warps", "imbalance", "clock")
 FACTOR_TITLES: Mapping[str, str] = {
@@ -44,6 +58,10 @@ _BOTTOM_PX = 44
 _BAR = 0.62
 _LEAST = 0.005
 """A log2 factor below (0.3 %) is not drawn."""
+_PAD_PX, _LETTER_PAD_PX = 8, 3
+"""What a bar is wider than a name, and than a letter, in it."""
+_NET_PX = 13
+"""Room of the mark of the step itself, which covers what is below it."""
 _EDGE = 1e-6
 """What a sum may miss a whole factor by."""
 
@@ -108,10 +126,12 @@ def steps_figure(
         "font": {"size": SMALL, "color": theme.muted},
         "standoff": 4,
     }
+    px = panel.width / (high - low + 0.4)
+    names: list[_Name] = []
     for y, row in enumerate(rows):
         if row.stage == selected:
             _band(canvas, y, left / plot)
-        _stack(canvas, panel, row, y, family)
+        names += [name for bar in _stack(canvas, panel, row, y, family) if (name := _name(bar, row.total, px))]
         colour = theme.muted if row.total == 0 else theme.better if row.total < 0 else theme.worse
         canvas.words(panel, y, _side_words(row, brief=room.brief), px=panel.width + 8, colour=colour)
     canvas.shapes.append(
@@ -120,20 +140,8 @@ def steps_figure(
             "line": {"color": theme.text, "width": 1},
         }
     )  # fmt: skip
-    canvas.marks(
-        panel,
-        "step",
-        mode="markers",
-        x=[row.total for row in rows],
-        y=list(range(len(rows))),
-        customdata=[row.stage for row in rows],
-        hovertext=[_net_hover(row) for row in rows],
-        hoverinfo="text",
-        marker={
-            "symbol": "diamond", "size": 11, "color": theme.text, "opacity": 1,
-            "line": {"color": theme.card, "width": 1.5},
-        },
-    )  # fmt: skip
+    _write_names(canvas, panel, names)
+    _mark_steps(canvas, panel, rows)
     y_axis: dict[str, Any] = {
         "range": [len(rows) - 0.5, -0.5],
         "tickvals": list(range(len(rows))),
@@ -201,9 +209,34 @@ def factor_words(log2: float) -> str:
     return f"▼ {numbers.ratio(factor)} faster" if log2 < 0 else f"▲ {numbers.ratio(factor)} slower"
 
 
-def _stack(canvas: Canvas, panel: Panel, row: StepRow, y: int, family: str | None) -> None:
-    """Stack the factors outwards from the line: those that made it faster to the left, the others to the right."""
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """A bar that may be named: its family, its row, and its ends, the left one first."""
+
+    family: str
+    y: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """What is written into a bar, and where its middle is; on the colour of that reason."""
+
+    text: str
+    x: float
+    y: int
+    reason: str
+
+
+def _stack(canvas: Canvas, panel: Panel, row: StepRow, y: int, family: str | None) -> list[_Bar]:
+    """Stack the factors outwards from the line: those that made it faster to the left, the others to the right.
+
+    Returns:
+        The bars of families that are not dimmed.
+    """
     ends = {-1: 0.0, 1: 0.0}
+    drawn: list[_Bar] = []
     for factor, value in row.factors.items():
         if abs(value) < _LEAST:
             continue
@@ -221,14 +254,71 @@ def _stack(canvas: Canvas, panel: Panel, row: StepRow, y: int, family: str | Non
             marker=factor_marker(factor, canvas.theme),
             opacity=1.0 if family is None or factor == f"{STALL}{FAMILY_REASONS[family]}" else DIMMED,
         )
+        own = _family(factor)
+        if own is not None and family in (None, own):
+            low, high = sorted((ends[side], ends[side] + value))
+            drawn.append(_Bar(own, y, low, high))
         ends[side] += value
+    return drawn
+
+
+def _name(bar: _Bar, net: float, px: float) -> _Name | None:
+    """Return what fits into a bar beside the mark at ``net``: the short name of its family, else a letter, else none.
+
+    Args:
+        bar: The bar.
+        net: Where the step's own mark stands.
+        px: Px of one on the axis.
+    """
+    half = _NET_PX / 2 / px
+    spans = [(bar.low, bar.high)]
+    if bar.low < net + half and net - half < bar.high:
+        spans = [(bar.low, net - half), (net + half, bar.high)]
+    low, high = max(spans, key=lambda span: span[1] - span[0])
+    short, letter = FAMILY_SIGNS[bar.family]
+    for text, pad in ((short, _PAD_PX), (letter, _LETTER_PAD_PX)):
+        if text_width(text, SMALL) + pad <= (high - low) * px:
+            return _Name(text, (low + high) / 2, bar.y, FAMILY_REASONS[bar.family])
+    return None
+
+
+def _write_names(canvas: Canvas, panel: Panel, names: Sequence[_Name]) -> None:
+    canvas.marks(
+        panel,
+        "names of families",
+        mode="text",
+        x=[name.x for name in names],
+        y=[name.y for name in names],
+        text=[name.text for name in names],
+        textfont={"size": SMALL, "color": [text_on(stall_colour(name.reason, canvas.theme)) for name in names]},
+    )
+
+
+def _mark_steps(canvas: Canvas, panel: Panel, rows: Sequence[StepRow]) -> None:
+    canvas.marks(
+        panel,
+        "step",
+        mode="markers",
+        x=[row.total for row in rows],
+        y=list(range(len(rows))),
+        customdata=[row.stage for row in rows],
+        hovertext=[_net_hover(row) for row in rows],
+        hoverinfo="text",
+        marker={
+            "symbol": "diamond", "size": 11, "color": canvas.theme.text, "opacity": 1,
+            "line": {"color": canvas.theme.card, "width": 1.5},
+        },
+    )  # fmt: skip
 
 
 def _title(factor: str) -> str:
-    if factor in FACTOR_TITLES:
-        return FACTOR_TITLES[factor]
-    family = next(name for name, reason in FAMILY_REASONS.items() if factor == STALL + reason)
-    return FAMILY_TITLES[family]
+    family = _family(factor)
+    return FACTOR_TITLES[factor] if family is None else FAMILY_TITLES[family]
+
+
+def _family(factor: str) -> str | None:
+    """Return the family that a factor stands for; None for one that is no stall."""
+    return next((name for name, reason in FAMILY_REASONS.items() if factor == STALL + reason), None)
 
 
 def _times(log2: float) -> str:

@@ -7,14 +7,29 @@ distances are Euclidean in OKLab (Ottosson, 2020). Grey is the luminance of WCAG
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations, pairwise
 
+import builders
+import plotly.graph_objects as go
 import pytest
+from golden_runs import ENVIRONMENT, H200
 
+from ncu_lab.analyze.attribution import split
+from ncu_lab.metrics import STALL_FAMILIES
+from ncu_lab.model import Estimate, Factors, GitState, KernelIdentity, RunMeta
+from ncu_lab.model.comparison import TimeChange
+from ncu_lab.model.history import ChangePoint, HistoryBreak, HistoryPoint, KernelHistory
+from ncu_lab.model.published import PublishedFigure
 from ncu_lab.render.change_words import SIGNS
-from ncu_lab.render.figures.attribution import HATCHES
-from ncu_lab.render.figures.steps import HATCHED
+from ncu_lab.render.figures.attribution import HATCHES, waterfall_figure
+from ncu_lab.render.figures.dumbbell import dumbbell_figure, wait_changes
+from ncu_lab.render.figures.history import Followed, history_figure
+from ncu_lab.render.figures.matrix import ladder_matrix
+from ncu_lab.render.figures.steps import FAMILY_REASONS, FAMILY_SIGNS, HATCHED, steps_figure
 from ncu_lab.render.palette import DARK, LIGHT, Theme, stall_colour
+
+THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 
 Matrix = tuple[tuple[float, float, float], ...]
 
@@ -74,7 +89,7 @@ def test_black_and_white_are_one_apart_however_they_are_seen() -> None:
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+@THEMES
 def test_common_reasons_that_touch_in_a_stack_are_told_apart(theme: Theme, sight: str) -> None:
     colours = [stall_colour(reason, theme) for reason in COMMON]
     near = [
@@ -94,3 +109,90 @@ def test_verdicts_that_grey_makes_one_have_signs_of_their_own() -> None:
 def test_factors_without_a_hue_have_hatches_of_their_own() -> None:
     assert set(HATCHED) == set(HATCHES)
     assert all(one != other for one, other in combinations(HATCHES.values(), 2))
+
+
+# One instruction stream, twice the warps: of what each waits, barrier and mio_throttle grow alike.
+BEFORE = Factors(0, "full", 2000.0, 1000.0, {"selected": 1.0, "barrier": 1.0, "mio_throttle": 2.0}, 2.0, 1.0, 1e9)
+AFTER = Factors(0, "full", 8000.0, 1000.0, {"selected": 1.0, "barrier": 7.0, "mio_throttle": 8.0}, 2.0, 1.0, 1e9)
+
+
+def test_families_that_touch_in_the_steps_have_signs_beside_their_hue() -> None:
+    pairs = combinations((stall_colour(reason, DARK) for reason in FAMILY_REASONS.values()), 2)
+    # Any two may touch, as families that did nothing are left out; without a second sign some would be one.
+    assert any(distance(one, other, sight) < APART for one, other in pairs for sight in SIGHTS)
+    assert list(FAMILY_SIGNS) == list(STALL_FAMILIES)
+    names, letters = zip(*FAMILY_SIGNS.values(), strict=True)
+    assert len(set(names)) == len(set(letters)) == len(STALL_FAMILIES)
+    assert all(len(letter) == 1 for letter in letters)
+
+
+@THEMES
+def test_bars_of_families_are_named_where_there_is_room_and_keep_a_gap(theme: Theme) -> None:
+    def named(after: Factors, width: int) -> tuple[go.Scatter, dict[str, go.Bar]]:
+        rows = [builders.row("1d"), replace(builders.row("2d"), attribution=split(BEFORE, after))]
+        drawn = steps_figure(builders.ladder(rows=rows, references=[]), theme, width).data
+        (names,) = (one for one in drawn if one.name == "names of families")
+        return names, {one.name: one for one in drawn if one.type == "bar"}
+
+    wide, bars = named(AFTER, 700)
+    assert list(wide.text) == ["sync", "MIO"]
+    little = replace(AFTER, duration_ns=3000.0, stalls={"selected": 1.0, "barrier": 2.0, "mio_throttle": 3.0})
+    narrow, _ = named(little, 320)
+    assert list(narrow.text) == ["S", "M"]
+    for name, x in zip(("Synchronisation", "Shared memory / MIO"), wide.x, strict=True):
+        assert bars[name].base[0] < x < bars[name].base[0] + bars[name].x[0]
+        assert (bars[name].marker.line.width, bars[name].marker.line.color) == (1, theme.card)
+
+
+@THEMES
+def test_rows_of_the_waterfall_are_named_and_bars_keep_a_gap(theme: Theme) -> None:
+    figure = waterfall_figure(split(BEFORE, AFTER), "A", "B", theme, 620)
+    names = " ".join(figure.layout.yaxis.ticktext)
+    for bar in (one for one in figure.data if one.type == "bar" and one.name != "duration"):
+        assert bar.name in names
+        assert bar.marker.line.width == 1
+
+
+@THEMES
+def test_lines_of_a_history_differ_by_direction_and_dash_and_say_what_they_are(theme: Theme) -> None:
+    def point(day: int, ns: float) -> HistoryPoint:
+        run = RunMeta(f"run-{day}", "complete", f"2026-11-0{day}T00:00:00+00:00", "profile", ("2d",), device=H200,
+                      environment=ENVIRONMENT, git=GitState(commit=f"{day:040x}", dirty=False))  # fmt: skip
+        return HistoryPoint(run, KernelIdentity("2d", "fp32", "f", "f"), Estimate(ns, 10, ns, ns))
+
+    points = (point(1, 1e6), point(2, 2e6), point(3, 1e6), point(4, 1e6))
+
+    def change(at: int, verdict: str) -> ChangePoint:
+        a, b = points[at - 1], points[at]
+        ratio = b.estimate.value / a.estimate.value
+        told = TimeChange(a.estimate.value, b.estimate.value, 10, 10, "timings", verdict, 1e-5, ratio, ratio, ratio)
+        return ChangePoint(a, b, told, b)
+
+    line = KernelHistory("2d", "2d", None, H200.name, points, changes=(change(1, "slower"), change(2, "faster")),
+                         breaks=(HistoryBreak(points[2], points[3], "another driver"),))  # fmt: skip
+    figure = history_figure(Followed("time_ns", "ns", line), (), theme, 900)
+    lines = [one for one in figure.layout.shapes if one.type == "line"]
+    assert sorted(one.line.dash for one in lines) == ["dot", "solid", "solid"]
+    assert all(one.x0 == one.x1 for one in lines)
+    assert all(len(set(one.y)) == 1 for one in figure.data if one.name == "level")
+    words = " ".join(one.text for one in figure.layout.annotations)
+    assert all(sign in words for sign in ("▲", "▼", "another driver"))
+
+
+@THEMES
+def test_both_ends_of_a_dumbbell_are_told_by_their_filling(theme: Theme) -> None:
+    a, b = builders.summary("1d"), builders.summary("2d")
+    figure = dumbbell_figure(wait_changes(a, b, "share"), "share", theme, 600)
+    fillings = {one.name[0]: one.marker.color for one in figure.data if one.mode == "markers"}
+    for sight in SIGHTS:
+        assert distance(fillings["A"], fillings["B"], sight) > 0.5
+        assert distance(fillings["B"], theme.card, sight) > 0.5
+
+
+@THEMES
+def test_published_figures_have_a_shape_of_their_own(theme: Theme) -> None:
+    figure = PublishedFigure("2d", "A6000", "4092³", "speed", 160.0, "GFLOP/s", "a log", "u", "", 0.5, 1.9)
+    drawn = ladder_matrix(replace(builders.ladder(), published=(figure,)), theme, 1400)
+    shapes = {one.name: one.marker.symbol for one in drawn.data if one.type == "scatter" and one.mode == "markers"}
+    assert shapes.pop("published") == "triangle-up-open"
+    assert not any("triangle" in str(one) for one in shapes.values())
