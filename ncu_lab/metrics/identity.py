@@ -41,6 +41,20 @@ class IdentityForm:
         """All of them."""
         return (self.instructions, self.warps, self.elapsed, self.active, self.clock)
 
+    def read(self, factor: str) -> tuple[str, ...]:
+        """Return the names of the counters that a factor but the stalls is read from; of two, the first is divided.
+
+        Args:
+            factor: ``instructions``, ``warps``, ``imbalance`` or ``clock``.
+        """
+        counters = {
+            "instructions": (self.instructions,),
+            "warps": (self.warps,),
+            "imbalance": (self.elapsed, self.active),
+            "clock": (self.clock,),
+        }
+        return tuple(one.name for one in counters[factor])
+
 
 IDENTITY_DURATION = Needed("gpu__time_duration.sum", SOL)
 """What the identity explains, in nanoseconds."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ncu_lab.metrics import stall_metric
+from ncu_lab.metrics import IDENTITY_FORMS, stall_metric
 from ncu_lab.model import Attribution
 from ncu_lab.model.attribution import STALL
 from ncu_lab.render import numbers
@@ -28,7 +28,7 @@ _ROW_PX = 27
 _TOP_PX = 6
 _BOTTOM_PX = 44
 _BAR = 0.62
-_NARROW_PX, _NARROW_ROW_PX, _NARROW_BAR, _LABEL_ABOVE = 480, 40, 0.36, 0.38
+_NARROW_PX, _NARROW_ROW_PX, _NARROW_BAR, _LABEL_ABOVE = 480, 40, 0.36, 0.42
 """Narrower figures have a row's label above its bar: there, what a bar takes of a row, and how far above it stands."""
 
 _GAP_PX = 6
@@ -99,6 +99,7 @@ def waterfall_figure(
     texts = [f"<b>{plain(a)}</b>", *labels, f"<b>{plain(b)}</b>"]
     for y, html in enumerate(texts if narrow else []):
         canvas.mark_label(panel, axis.value(axis.low_ns), y - _LABEL_ABOVE, html, shift=-4, log=False)
+        canvas.annotations[-1]["bgcolor"] = theme.card  # lines from bar to bar pass behind it
     y_axis: dict[str, Any] = {
         "range": [last + 0.5, -0.65 if narrow else -0.5],
         "tickvals": list(range(last + 1)),
@@ -256,6 +257,9 @@ def _hover(row: WaterfallRow, attribution: Attribution) -> str:
     told = [f"<b>{plain(row.label)}</b>  {plain(row.values)}", f"{numbers.signed(_exact(row.ns))}  {share} of A"]
     if row.factor.startswith(STALL):
         told.append(stall_metric(row.factor.removeprefix(STALL)))
+    elif row.factor in HATCHES:
+        form = next(one for one in IDENTITY_FORMS if one.name == attribution.form)
+        told.append(" ÷ ".join(form.read(row.factor)))
     return "<br>".join(told)
 
 

@@ -68,6 +68,26 @@ def test_every_row_is_named_with_its_values_and_its_part(figure):
     assert any("▲ +0.35\u2009µs" in text and LIGHT.worse in text for text in texts)
 
 
+@pytest.mark.parametrize(
+    ("form", "issued", "imbalance"),
+    [
+        ("full", "smsp__inst_issued.avg", "smsp__cycles_elapsed.avg ÷ smsp__cycles_active.avg"),
+        ("targeted", "smsp__inst_executed.avg", "gpc__cycles_elapsed.max ÷ sm__cycles_active.avg"),
+    ],
+)
+def test_every_factor_tells_on_hover_which_counters_it_is_read_from(form, issued, imbalance):
+    change = split(replace(A, form=form), replace(B, form=form))
+    told = {
+        name: bar.hovertext[0].split("<br>")[-1]
+        for name, bar in bars(waterfall_figure(change, "A", "B", LIGHT, 620)).items()
+    }
+    assert (told["instructions"], told["imbalance"]) == (issued, imbalance)
+    assert told["warps"] == "smsp__warps_active.avg.per_cycle_active"
+    assert told["clock"].endswith("cycles_elapsed.avg.per_second")
+    assert told["barrier"].startswith("smsp__average_warps_issue_stalled_barrier")
+    assert "__" not in told["residual"]
+
+
 def test_one_bracket_nets_stalls_and_warps(figure):
     assert [one.text for one in figure.layout.annotations][-2:] == ["stalls ÷ warps", "net ▲ +0.70\u2009µs"]
     [bracket] = [shape for shape in figure.layout.shapes if shape.type == "path"]
@@ -92,6 +112,9 @@ def test_a_narrow_waterfall_has_its_labels_above_the_bars():
     labels = {one.text: one.y for one in narrow.layout.annotations}
     for place, text in enumerate(wide.layout.yaxis.ticktext):
         assert place - 0.5 < labels[text] < place
+    # The lines from bar to bar are drawn below, and are not seen through a label.
+    assert {one.bgcolor for one in narrow.layout.annotations if one.text in wide.layout.yaxis.ticktext} == {LIGHT.card}
+    assert {one.layer for one in narrow.layout.shapes if one.type == "line"} == {"below"}
     assert [one.x for one in narrow.data] == [one.x for one in wide.data]
 
 
