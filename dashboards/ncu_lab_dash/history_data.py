@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 
@@ -21,14 +22,22 @@ from ncu_lab_dash.history_view import HistoryView
 from ncu_lab_dash.run_data import Recent
 
 _KEPT = 128
+_LONGEST_KEY = 160
 _OTHERS_BY = "duration_ns"
 """What every kernel that was profiled tells, so that those of other programs are found by it."""
 
 
 def kernel_key(kernel: KernelIdentity) -> str:
-    """Name a kernel of another program in an address: ``saxpy<<<4096, 256>>>``, after its NVTX path."""
+    """Name a kernel of another program in an address: ``saxpy<<<4096, 256>>>``, after its NVTX path.
+
+    Of a very long name only the beginning is kept, and a digest that tells it from others: a browser's list keeps
+    every part of every word of it, as many as the square of its length.
+    """
     shape = ", ".join(extent(size) for size in (kernel.grid, kernel.block) if size)
-    return "/".join([*kernel.nvtx, f"{kernel.function or 'kernel'}<<<{shape}>>>"])
+    name = "/".join([*kernel.nvtx, f"{kernel.function or 'kernel'}<<<{shape}>>>"])
+    if len(name) <= _LONGEST_KEY:
+        return name
+    return f"{name[:_LONGEST_KEY]}…{sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def git_folder(store: Path) -> Path:

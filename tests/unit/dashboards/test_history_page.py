@@ -247,5 +247,8 @@ def test_kernels_of_other_programs_are_followed_by_name_and_shape(
     assert data.settle(HistoryView(stage=name)).metric == "time_ns"
     (one,) = data.lines("duration_ns", name).kernels
     assert kernel_key(one.points[0].kernel) == name
+    one_long, other_long = (kernel_key(replace(KERNEL, function="x" * 5000 + end)) for end in "ab")
+    assert one_long != other_long
+    assert len(one_long) == len(other_long) < 200
     with pytest.raises(InputError, match="no run here is of nope"):
         data.lines("duration_ns", "nope")
