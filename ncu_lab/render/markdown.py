@@ -19,6 +19,9 @@ from ncu_lab.render.summary import (
 )
 from ncu_lab.render.tables import markdown_table
 
+_NAMES = ("stage", "function")
+"""What of a row of launches a report names; the other columns are ours."""
+
 _GAP = re.compile(r" {2,}")
 _MARKUP = re.compile(r"[\\\\`*<\[]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that would be read as markup; underscores are not within words."""
@@ -29,7 +32,9 @@ def show_markdown(view: RunView, summaries: Sequence[LaunchSummary], *, code: Co
     blocks = [escaped(words) + "\n" for words, _ in state_words(view)]
     if summaries:
         blocks.append(f"**{escaped(run_title(view, summaries))}**\n")
-        blocks.append(markdown_table([launch_row(one) for one in summaries], launch_columns(summaries)))
+        rows = [launch_row(one) for one in summaries]
+        named = [{**row, **{key: escaped(row[key]) for key in _NAMES if row[key]}} for row in rows]
+        blocks.append(markdown_table(named, launch_columns(summaries)))
     for summary in summaries:
         lines = _list(launch_lines(view, summary))
         first, others = told_around(view, summary)

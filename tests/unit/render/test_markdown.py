@@ -22,6 +22,8 @@ def test_names_that_look_like_markup_stay_names():
         r"### launch 1 · a\*b_c",
         r"### launch 2 · x\`\[y]",
     ]
+    cells = [line.split(" | ")[1] for line in text.splitlines() if line[:3] in ("| 0", "| 1", "| 2")]
+    assert cells == [r"\_\_scan\<int>", r"a\*b_c", r"x\`\[y]"]
 
 
 def test_a_run_without_launches_says_so():
