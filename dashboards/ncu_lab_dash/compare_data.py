@@ -19,7 +19,7 @@ from ncu_lab.render.compare_tables import pair_keys
 from ncu_lab.workflows.comparing import compare, find_lines, is_itself
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab.workflows.measuring_noise import read_noise_table
-from ncu_lab.workflows.placing import place_launch
+from ncu_lab.workflows.placing import place_pair
 from ncu_lab.workflows.reading import Found
 from ncu_lab_dash.compare_view import CompareView
 from ncu_lab_dash.run_data import Recent, RunData
@@ -220,19 +220,9 @@ class CompareData:
             pair,
             against_ideal(pair.metrics),
             largest_contributions(split) if isinstance(split, Attribution) else (),
-            self._rooflines(pair),
+            place_pair(pair, self.runs.run),
             is_itself(pair),
         )
-
-    def _rooflines(self, pair: Pair) -> tuple[Roofline, Roofline] | None:
-        placed_a = self._placed(pair.run_a, pair.chosen_a, "A")
-        placed_b = self._placed(pair.run_b, pair.chosen_b, "B")
-        if placed_a is None or placed_b is None or placed_a.family != placed_b.family:
-            return None
-        return placed_a, placed_b
-
-    def _placed(self, meta: RunMeta | None, launch: LaunchSummary | None, label: str) -> Roofline | None:
-        return None if meta is None or launch is None else place_launch(self.runs.run(meta.id), launch, label)
 
     def launches(self, reference: str | None) -> list[LaunchEntry]:
         """Return the launches that a side can be narrowed to; none where its run is not one, or not known."""

@@ -10,12 +10,11 @@ from ncu_lab.metrics import METRICS
 from ncu_lab.model import Attribution, Unattributed
 from ncu_lab.render import compare_tables as tables
 from ncu_lab.render import compare_words as words
-from ncu_lab.render import numbers
 from ncu_lab.render.attribution import unattributed_words
 from ncu_lab.render.change_words import pair_name
 from ncu_lab.render.figures.attribution import waterfall_figure
 from ncu_lab.render.figures.dumbbell import LEAST_SHARE, dumbbell_figure, has_cycles, wait_changes
-from ncu_lab.render.figures.roofline import BYTES_ARE, LEVEL_LABELS
+from ncu_lab.render.figures.roofline import LEVEL_LABELS
 from ncu_lab.render.figures.roofline_shift import point_at, roofline_shift
 from ncu_lab.render.launch_cards import CHEAP, Card, command_for
 from ncu_lab.render.visible import visible
@@ -133,6 +132,5 @@ def draw_shift(shown: ShownPair, view: CompareView, screen: Screen) -> Drawn:
         missing = _to_collect(shown, "operations and bytes of both launches in one precision", *sections)
         return Drawn(Card(title), None, missing)
     figure = roofline_shift(a, b, level, theme_of(view.theme, screen), column_width(screen))
-    note = f"FLOP per byte {numbers.significant(before.intensity)} → {numbers.significant(after.intensity)}. ○ A   ● B."
-    foot = f"Bytes = {BYTES_ARE[level]}. FLOP and bytes by hardware counters; roofs are those of launch B's own clock."
+    note, foot = words.roofline_note(before, after), words.roofline_foot(level)
     return Drawn(Card(words.roofline_headline(before, after), note, foot, tables.roofline_table(before, after)), figure)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Write runs as documents and tables: one HTML page, Markdown, CSV, Parquet, JSON.",
+    help="Write runs as HTML page, Markdown, CSV, Parquet or JSON.",
 )
 
 STDOUT = "-"
@@ -123,22 +123,24 @@ def csv(
     output: FolderOption,
     runs: RunsArgument = None,
     table: TableOption = None,
+    stage: StageOption = None,
+    launch: LaunchOption = None,
     force: ForceOption = False,
     store: StoreOption = None,
     example: ExampleOption = False,
 ) -> None:
     """Write the tables of runs as CSV: launches, metrics, instances, rules, timings.
 
-    With -o - and one --table, that of one run is written to stdout.
+    With -o - and one --table, that of one run is written to stdout. Timings are of whole stages.
     """
     from ncu_lab.render.run_tables import table_csv
 
     if str(output) == STDOUT:
         if table is None or len(table) != 1 or len(runs or ()) > 1:
             raise UsageError("stdout holds one table of one run", "Name it: --table metrics; or write all: -o DIR.")
-        _write_stdout(table_csv(getattr(_found(runs, store, example)[0], table[0].value)))
+        _write_stdout(table_csv(getattr(_found(runs, stage, launch, store, example)[0], table[0].value)))
         return
-    found = _found(runs, store, example)
+    found = _found(runs, stage, launch, store, example)
     _write_tables({run.meta.id: _csv(run, table) for run in found}, output, force)
 
 
@@ -147,6 +149,8 @@ def parquet(
     output: FolderOption,
     runs: RunsArgument = None,
     table: TableOption = None,
+    stage: StageOption = None,
+    launch: LaunchOption = None,
     force: ForceOption = False,
     store: StoreOption = None,
     example: ExampleOption = False,
@@ -154,7 +158,7 @@ def parquet(
     """Write the tables of runs as Parquet, each as the store has it: launches, metrics, instances, rules, timings."""
     if str(output) == STDOUT:
         raise UsageError("Parquet is no text for stdout", "Name a folder: -o DIR.")
-    found = _found(runs, store, example)
+    found = _found(runs, stage, launch, store, example)
     _write_tables({run.meta.id: _parquet(run, table) for run in found}, output, force)
 
 
@@ -162,6 +166,8 @@ def parquet(
 def json(
     runs: RunsArgument = None,
     output: TextOption = Path(STDOUT),
+    stage: StageOption = None,
+    launch: LaunchOption = None,
     ladder: Annotated[
         bool, typer.Option("--ladder", help="The shape of ncu-lab ladder, of these runs alone; else that of show.")
     ] = False,
@@ -180,7 +186,7 @@ def json(
     if raw and ladder:
         raise UsageError("--raw and --ladder exclude each other", "The ladder has no raw metrics; give one.")
     _check_output(output, force)
-    found = _found(runs, store, example)
+    found = _found(runs, stage, launch, store, example)
     if ladder:
         document = ladder_document(ladder_of(found))
     else:
@@ -225,14 +231,21 @@ def _gathered(
     return exhibit
 
 
-def _found(runs: Sequence[str] | None, store: Path | None, example: bool) -> list[Run]:
-    from ncu_lab.workflows.exporting import find_runs
+def _found(
+    runs: Sequence[str] | None,
+    stage: Sequence[str] | None,
+    launch: Sequence[int] | None,
+    store: Path | None,
+    example: bool,
+) -> list[Run]:
+    from ncu_lab.workflows.exporting import Chosen, find_runs, limit
 
     folder, where = store_to_read(store, example), store_words(store, example)
     found = find_runs(runs or (), folder, where, size=EXAMPLE_SIZE if example else None)
     for notice in dict.fromkeys(notice for one in found for notice in one.passed_over):
         warn(notice.message)
-    return [one.run for one in found]
+    chosen = Chosen(tuple(stage or ()), tuple(launch or ()))
+    return [limit(one, chosen) for one in found]
 
 
 def _csv(run: Run, tables: Sequence[RunTable] | None) -> dict[str, bytes]:

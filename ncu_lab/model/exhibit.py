@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ncu_lab.model.comparison import Comparison
 from ncu_lab.model.inspection import Inspection
+from ncu_lab.model.roofline import Roofline
 from ncu_lab.model.runs import Notice, Run
 from ncu_lab.model.views import Ladder
 
@@ -34,9 +35,11 @@ class Exhibit:
     Attributes:
         runs: In the order asked for.
         comparison: From the first to the second of two runs; None for any other number of them.
+        rooflines: Of every pair of the comparison the charts of both launches, None where they share none.
         notices: What was passed over when the runs were looked for, and what weakens them: for whoever exports.
     """
 
     runs: tuple[ExhibitedRun, ...]
     comparison: Comparison | None = None
+    rooflines: tuple[tuple[Roofline, Roofline] | None, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -25,6 +25,7 @@ from ncu_lab.render.change_words import (
 )
 from ncu_lab.render.explanation import contribution_words
 from ncu_lab.render.figures.dumbbell import WaitChange, WaitScale, change_text
+from ncu_lab.render.figures.roofline import BYTES_ARE, Level
 from ncu_lab.render.headlines import count_word
 from ncu_lab.render.wording import reason_name
 
@@ -177,6 +178,16 @@ def _sides(changes: Sequence[WaitChange]) -> tuple[list[float | None], list[floa
 def roofline_headline(a: RooflinePoint, b: RooflinePoint) -> str:
     """``From 49 % to 90 % of the roof above it``."""
     return f"From {numbers.share(a.share_of_roof)} to {numbers.share(b.share_of_roof)} of the roof above it"
+
+
+def roofline_note(a: RooflinePoint, b: RooflinePoint) -> str:
+    """Write the intensities: ``FLOP per byte 8.00 → 16.0. ○ A   ● B.``."""
+    return f"FLOP per byte {numbers.significant(a.intensity)} → {numbers.significant(b.intensity)}. ○ A   ● B."
+
+
+def roofline_foot(level: Level) -> str:
+    """Say what the bytes of a level are, and whose the roofs."""
+    return f"Bytes = {BYTES_ARE[level]}. FLOP and bytes by hardware counters; roofs are those of launch B's own clock."
 
 
 def metrics_headline(metrics: Sequence[MetricChange]) -> str:

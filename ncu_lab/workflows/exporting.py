@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_lab.errors import InputError, UsageError
-from ncu_lab.model import USABLE, Inspection, Ladder, Notice, Problem, ProgressEvent, Reporter, Run
+from ncu_lab.model import USABLE, Inspection, Ladder, Notice, Problem, ProgressEvent, Reporter, Roofline, Run
+from ncu_lab.model.comparison import Comparison
 from ncu_lab.model.exhibit import Exhibit, ExhibitedRun
 from ncu_lab.model.progress import silent
 from ncu_lab.store.stored_run import TABLES
@@ -15,7 +16,8 @@ from ncu_lab.store.tables import write_table
 from ncu_lab.workflows.climbing import ladder_of
 from ncu_lab.workflows.comparing import compare
 from ncu_lab.workflows.indexing import list_runs
-from ncu_lab.workflows.inspecting import LaunchEntry, inspect, list_launches
+from ncu_lab.workflows.inspecting import LaunchEntry, inspect, list_launches, only_launches
+from ncu_lab.workflows.placing import place_pair
 from ncu_lab.workflows.reading import Found, find_run
 
 NEWEST = "@last"
@@ -88,11 +90,60 @@ def gather(
     two = len(references) == 2
     runs = tuple(_exhibited(one, chosen, report, unless_told=not in_full, compared=two) for one in found)
     comparison = None
+    rooflines: tuple[tuple[Roofline, Roofline] | None, ...] = ()
     if two:
-        comparison = compare(references[0], references[1], store, where, stages=chosen.stages)
+        comparison = _compared(references[0], references[1], store, where, chosen)
+        rooflines = _placed(comparison, found, store) if in_full else ()
     notices = [notice for one in found for notice in one.passed_over]
     notices += comparison.warnings if comparison else ()
-    return Exhibit(runs, comparison, tuple(dict.fromkeys(notices)))
+    return Exhibit(runs, comparison, rooflines, tuple(dict.fromkeys(notices)))
+
+
+def _compared(a: str, b: str, store: Path, where: str, chosen: Chosen) -> Comparison:
+    """Compare two runs, of their launches those asked for: one of each is a pair whatever it is called."""
+    if len(set(chosen.launches)) == 1:
+        launch = chosen.launches[0]
+        return compare(a, b, store, where, launch_a=launch, launch_b=launch)
+    whole = compare(a, b, store, where, stages=() if chosen.launches else chosen.stages)
+    if not chosen.launches:
+        return whole
+    kept = [
+        pair
+        for pair in whole.pairs
+        if any(one.launch in chosen.launches for one in (*pair.launches_a, *pair.launches_b))
+    ]
+    return replace(whole, pairs=tuple(kept))
+
+
+def _placed(
+    comparison: Comparison, found: Sequence[Found], store: Path
+) -> tuple[tuple[Roofline, Roofline] | None, ...]:
+    runs = {one.run.meta.id: one.run for one in found}
+
+    def read(run: str) -> Run:
+        if run not in runs:
+            runs[run] = find_run(run, store).run
+        return runs[run]
+
+    return tuple(place_pair(pair, read) for pair in comparison.pairs)
+
+
+def limit(found: Found, chosen: Chosen) -> Run:
+    """Return a run with the tables of the launches and stages asked for alone; whole where neither was.
+
+    Raises:
+        InputError: When the run has no launches.
+        UsageError: When a stage or a launch asked for is not there.
+    """
+    run, stages = found.run, chosen.stages or ((found.stage,) if found.stage else ())
+    if not stages and not chosen.launches:
+        return run
+    entries = list_launches(run)
+    choose_launches(run, entries, Chosen(stages, chosen.launches))  # refuses what is not there
+    kept = [one for one in entries if (one.launch in chosen.launches if chosen.launches else one.stage in stages)]
+    limited = only_launches(run, [one.launch for one in kept])
+    timings = run.timings
+    return replace(limited, timings=timings[timings["subject"].isin([one.stage for one in kept])])
 
 
 def _exhibited(found: Found, chosen: Chosen, report: Reporter, *, unless_told: bool, compared: bool) -> ExhibitedRun:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -66,9 +67,14 @@ def _durations(run: Run) -> dict[int, float]:
 
 def one_launch(run: Run, launch: int) -> Run:
     """Return the run with the tables of one launch alone; timings stay, as they are of stages."""
+    return only_launches(run, [launch])
+
+
+def only_launches(run: Run, launches: Collection[int]) -> Run:
+    """Return the run with the tables of some launches alone; timings stay, as they are of stages."""
 
     def of(table: pd.DataFrame) -> pd.DataFrame:
-        return table[table["launch"] == launch]
+        return table[table["launch"].isin(launches)]
 
     return replace(
         run,

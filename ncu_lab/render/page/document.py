@@ -18,7 +18,7 @@ from ncu_lab.render.page.drawings import packed
 from ncu_lab.render.page.ladder_part import ladder_part
 from ncu_lab.render.page.launch_part import launch_name, launch_part
 from ncu_lab.render.page.markup import Content, Markup, tag
-from ncu_lab.render.palette import THEMES, Theme, root_css, stall_colour
+from ncu_lab.render.palette import THEMES, Theme, root_css, stall_colour, text_on
 from ncu_lab.render.wording import context_words, problem_words
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -37,7 +37,7 @@ def page(exhibit: Exhibit) -> str:
     heading = _heading(exhibit)
     parts: list[Content] = [tag("h1", heading)]
     if exhibit.comparison is not None:
-        parts.append(comparison_part(exhibit.comparison))
+        parts.append(comparison_part(exhibit.comparison, exhibit.rooflines))
     several = len(exhibit.runs) > 1
     parts += [_run(one, f"run-{at}", several=several) for at, one in enumerate(exhibit.runs, start=1)]
     body = tag("body", _bar(), tag("main", parts), _scripts())
@@ -73,10 +73,11 @@ def _head(heading: str) -> Markup:
 
 
 def _stall_tokens() -> str:
-    """Return the colours of stall reasons in both themes, likewise by system or choice."""
+    """Return the colours of stall reasons, and of text on them, in both themes, likewise by system or choice."""
 
     def told(theme: Theme) -> str:
-        return " ".join(f"--stall-{one.replace('_', '-')}: {stall_colour(one, theme)};" for one in STALL_ORDER)
+        colours = {one.replace("_", "-"): stall_colour(one, theme) for one in STALL_ORDER}
+        return " ".join(f"--stall-{one}: {it}; --stall-{one}-text: {text_on(it)};" for one, it in colours.items())
 
     light, dark = told(THEMES["light"]), told(THEMES["dark"])
     return (

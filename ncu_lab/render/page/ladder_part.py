@@ -14,8 +14,10 @@ from ncu_lab.render import headlines, ladder_words
 from ncu_lab.render.expectations import finding_columns, finding_rows, lacking, tally_words
 from ncu_lab.render.explanation import ladder_sentences
 from ncu_lab.render.figures import matrix, roofline, speed, steps
+from ncu_lab.render.figures.attribution import HATCHES
 from ncu_lab.render.figures.roofline import LEVEL_LABELS, Level, level_points
 from ncu_lab.render.figures.stalls import Scale, legend_reasons
+from ncu_lab.render.ladder_cards import published_note
 from ncu_lab.render.page.drawings import ALL_WIDTHS, PAGE_WIDTHS, PANEL_WIDTHS, card, choices, figure
 from ncu_lab.render.page.markup import Markup, tag
 from ncu_lab.render.page.tables import column_table, folded, value_table
@@ -83,7 +85,8 @@ def _matrix_card(ladder: Ladder, key: str) -> Markup:
         ]
         for name in get_args(matrix.PanelName)
     }
-    foot = [tag("p", ladder_words.MATRIX_FOOT), *(tag("p", line) for line in headlines.not_collected(ladder))]
+    lines = (ladder_words.MATRIX_FOOT, published_note(ladder), *headlines.not_collected(ladder))
+    foot = [tag("p", line) for line in lines if line]
     return card(
         label,
         legend(ladder),
@@ -132,15 +135,40 @@ def _steps_card(ladder: Ladder) -> Markup:
     note = "Each bar splits one step by the counters of both launches; factors multiply. ◆ the step itself."
     return card(
         "What bought each step",
+        _steps_legend(ladder),
         figure(lambda theme, width: steps.steps_figure(ladder, theme, width), ALL_WIDTHS, "What bought each step"),
         folded("Values as a table", column_table(rows, step_columns())),
         note=note,
     )
 
 
+def _steps_legend(ladder: Ladder) -> Markup:
+    """Return the families with the letters that stand in their bars, and the hatches of the other factors."""
+    families = [
+        tag(
+            "span",
+            tag("i", steps.FAMILY_SIGNS[name][1], class_="swatch sign", style=_sign_style(name)),
+            FAMILY_TITLES[name],
+            class_="key",
+        )
+        for name in steps.families_shown(ladder)
+    ]
+    hatched = [
+        tag("span", tag("i", HATCHES[name], class_="swatch sign"), title, class_="key")
+        for name, title in steps.FACTOR_TITLES.items()
+    ]
+    return tag("div", families, hatched, class_="legend")
+
+
+def _sign_style(family: str) -> str:
+    reason = steps.FAMILY_REASONS[family]
+    return f"background:{stall_variable(reason)}; color:{stall_variable(f'{reason}_text')}"
+
+
 def _speed_card(ladder: Ladder) -> Markup:
     title = headlines.speed_headline(ladder)
     note = "Work 2·m·n·k over the duration, % of cuBLAS FP32 (dotted). Right: duration against the predecessor."
+    note = f"{note} {published_note(ladder)}".strip()
     return card(
         title, figure(lambda theme, width: speed.speed_bars(ladder, theme, width), ALL_WIDTHS, title), note=note
     )

@@ -89,6 +89,17 @@ def test_one_table_goes_to_stdout(ladder_4096):
     assert len(rows) == len(Store(data_dir("examples")).read(ladder_4096.id).timings)
 
 
+def test_every_kind_takes_a_stage_alone(tmp_path):
+    rows = list(csv.DictReader(io.StringIO(run("csv", "--example", "--stage", "2d", "--table", "launches", "-o", "-"))))
+    assert {row["stage"] for row in rows} == {"2d"}
+    run("parquet", "--example", "--stage", "2d", "--table", "launches", "-o", str(tmp_path))
+    assert set(read_table((tmp_path / "launches.parquet").read_bytes(), LAUNCH_COLUMNS)["stage"]) == {"2d"}
+    launch = rows[0]["launch"]
+    for chosen in (("--stage", "2d"), ("--launch", launch)):
+        (only,) = json.loads(run("json", "--example", *chosen))["launches"]
+        assert only["stage"] == "2d"
+
+
 def test_several_runs_have_a_folder_each(tmp_path):
     metas, _ = Store(data_dir("examples")).metas()
     ids = [meta.id for meta in metas[:2]]

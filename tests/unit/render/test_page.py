@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -12,11 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_lab.model.exhibit import Exhibit, ExhibitedRun
+from ncu_lab.model.published import PublishedFigure
 from ncu_lab.render.page.document import page
 from ncu_lab.render.page.drawings import packed
 from ncu_lab.render.page.markup import Markup, content, tag
 from ncu_lab.render.page.tables import drawn_table
+from ncu_lab.store import Store
 from ncu_lab.workflows.climbing import ladder_of
+from ncu_lab.workflows.exporting import gather
 from ncu_lab.workflows.inspecting import inspect
 
 EVIL = '</script><script>window.evil=1</script><img src=x onerror="window.evil=1">&amp;\u202e'
@@ -182,3 +186,28 @@ def test_a_drawn_table_shows_each_kind_of_cell():
         "2 more",
     ):
         assert expected in made
+
+
+@pytest.mark.parametrize("share", [0.5, None])
+def test_the_page_says_what_the_mark_of_published_figures_means_where_one_is_drawn(share):
+    run = golden_run(["1d", "2d", "cublas-fp32"])
+    figure = PublishedFigure("2d", "A6000", "4092³", "speed", 160.0, "GFLOP/s", "a log", "u", "", share, 1.9)
+    ladder = replace(ladder_of([run]), published=(figure,))
+    document = page(Exhibit((ExhibitedRun(run, ladder, ()),)))
+    drawn = [trace["name"] for one in figures(document) for trace in next(iter(one.values()))["light"]["data"]]
+    assert ("published" in drawn) == (share is not None)
+    assert ("△ published: the same share" in "".join(Elements(document).text)) == (share is not None)
+
+
+def test_a_comparison_shows_where_both_stand_under_their_roofs(tmp_path):
+    Store(tmp_path).write(golden_run(["1d", "2d"]))
+    document = page(gather(["stage:1d", "stage:2d"], tmp_path))
+    shifts = [
+        one
+        for one in figures(document)
+        if {"A", "B"} <= {trace["name"] for trace in next(iter(one.values()))["light"]["data"]}
+    ]
+    assert shifts
+    told = "".join(Elements(document).text)
+    assert "of the roof above it" in told
+    assert "FLOP per byte" in told

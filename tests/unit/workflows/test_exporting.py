@@ -9,7 +9,7 @@ from ncu_lab.errors import InputError, UsageError
 from ncu_lab.model import INSTANCE_COLUMNS, LAUNCH_COLUMNS, METRIC_COLUMNS, Problem, table
 from ncu_lab.store import Store
 from ncu_lab.store.tables import read_table
-from ncu_lab.workflows.exporting import MOST_LAUNCHES, Chosen, choose_launches, find_runs, gather, parquet_table
+from ncu_lab.workflows.exporting import MOST_LAUNCHES, Chosen, choose_launches, find_runs, gather, limit, parquet_table
 from ncu_lab.workflows.inspecting import list_launches
 
 OLD, NEW = "20261130T011207-ladder-4f2c9ab-91c3", "20261130T021207-ladder-91be004-91c4"
@@ -54,6 +54,43 @@ def test_two_runs_are_compared_and_one_or_three_are_not(store):
     assert exhibit.comparison is not None
     assert (exhibit.comparison.a.meta.id, exhibit.comparison.b.meta.id) == (OLD, NEW)
     assert gather([OLD, NEW, OLD], store).comparison is None
+
+
+def test_stages_and_launches_limit_what_is_compared_and_every_pair_is_placed(store):
+    whole = gather([OLD, NEW], store)
+    assert len(whole.rooflines) == len(whole.comparison.pairs)
+    both = zip(whole.rooflines, whole.comparison.pairs, strict=True)
+    placed = next(charts for charts, pair in both if pair.chosen_b and pair.chosen_b.stage == "2d")
+    assert [(chart.label, chart.points[0].stage) for chart in placed] == [("A", "2d"), ("B", "2d")]
+    (pair,) = gather([OLD, NEW], store, chosen=Chosen(stages=("2d",))).comparison.pairs
+    assert (pair.chosen_a.stage, pair.chosen_b.stage) == ("2d", "2d")
+    (pair,) = gather([OLD, NEW], store, chosen=Chosen(launches=(1,))).comparison.pairs
+    assert (pair.chosen_a.launch, pair.chosen_b.launch) == (1, 1)
+    pairs = gather([OLD, NEW], store, chosen=Chosen(launches=(0, 1))).comparison.pairs
+    shown = {one.launch for pair in pairs for one in (*pair.launches_a, *pair.launches_b)}
+    assert pairs
+    assert all(any(one.launch in (0, 1) for one in (*pair.launches_a, *pair.launches_b)) for pair in pairs)
+    assert shown >= {0, 1}
+    assert gather([OLD, NEW], store, in_full=False).rooflines == ()
+
+
+def test_tables_are_limited_to_stages_and_launches(store):
+    (found,) = find_runs([OLD], store)
+    whole = found.run
+    assert limit(found, Chosen()) is whole
+    stage = limit(found, Chosen(stages=("2d",)))
+    launch = int(whole.launches.loc[whole.launches["stage"] == "2d", "launch"].iloc[0])
+    assert set(stage.launches["stage"]) == {"2d"}
+    for name in ("metrics", "instances", "rules"):
+        of = getattr(whole, name)
+        assert getattr(stage, name).equals(of[of["launch"] == launch])
+    assert set(stage.timings["subject"]) <= {"2d"}
+    assert list(limit(found, Chosen(launches=(3, 1))).launches["launch"]) == [1, 3]
+    assert set(limit(replace(found, stage="1d"), Chosen()).launches["stage"]) == {"1d"}
+    with pytest.raises(UsageError, match="no launch 77"):
+        limit(found, Chosen(launches=(77,)))
+    with pytest.raises(UsageError, match='no profiled stage "nope"'):
+        limit(found, Chosen(stages=("nope",)))
 
 
 def test_launches_are_not_taken_apart_where_the_ladder_tells(store):
