@@ -115,6 +115,19 @@ def test_a_measured_table_decides():
     assert changed(a, b, noise=table, device="other")["instructions_issued"].verdict == "worse"
 
 
+def test_what_the_sides_read_from_other_counters_need_not_be_a_change_of_the_kernel():
+    key = "shared_store_wavefronts_over_ideal"
+    a, b = with_value(key, 1.0), with_value(key, 1.09)
+    by_hardware = replace(b, readings={**b.readings, key: Reading(key, 1.09, "", "by the hardware")})
+    assert changed(a, b)[key].verdict == "worse"
+    change = changed(a, by_hardware)[key]
+    assert (change.verdict, change.delta) == ("not_comparable", None)
+    assert change.reason == f"A has it from {key}, B from by the hardware"
+    assert changed(a, by_hardware, comparability=Comparability(forced=True))[key].verdict == "worse"
+    equal = replace(b, readings={**b.readings, key: Reading(key, 1.0, "", "by the hardware")})
+    assert changed(a, equal)[key].verdict == "same"
+
+
 MIRROR = {"better": "worse", "worse": "better"}
 VALUES = st.lists(st.sampled_from([0.0, 1.0, 1.0001, 1.001, 1.01, 1.1, 2.0]).map(lambda v: v * 1e7), max_size=7)
 
