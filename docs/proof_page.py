@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import mutants
 
@@ -16,6 +19,12 @@ WORDS: Mapping[str, str] = {
     "bench": "`bench`",
 }
 """What a mechanism is called; a tool of compute-sanitizer goes by its name."""
+
+SEEN = Path(__file__).parents[1] / "tests" / "data" / "proof"
+"""What `tests/gpu/prove.sh` recorded, and of which commit on which GPU."""
+
+EVIDENCE = 100
+"""Letters of the evidence that a table has room for; the file has all."""
 
 TEXT = """\
 `ncu-lab check --all --sanitize` tries everything that is known to break such kernels, on the GPU at hand:
@@ -57,13 +66,40 @@ def proof_page(notice: str) -> str:
             _table(("mistake", "in", "caught by"), kernels),
             "## Mistakes of measuring, and what keeps them from happening\n",
             _table(("mistake", "what keeps it from happening"), measuring),
+            *_seen(),
         ]
     )
 
 
+def _seen() -> list[str]:
+    """Return what was recorded on a GPU, each mutant with the first thing that caught it."""
+    run = tomllib.loads((SEEN / "run.toml").read_text(encoding="utf-8"))
+    with (SEEN / "mutants.csv").open(encoding="utf-8", newline="") as file:
+        tried = list(csv.DictReader(file))
+    caught = {one["mutant"]: one for one in tried if one["caught"] == "True"}
+    missed = sorted({one["mutant"] for one in tried} - caught.keys())
+    rows = [(f"`{one['mutant']}`", _called(one["mechanism"]), _cut(one["evidence"])) for one in caught.values()]
+    return [
+        f"## Seen on an {run['device']}\n",
+        f"Commit {run['commit']}, {run['date']}, driver {run['driver']}: {len(caught)} of {len(caught) + len(missed)} "
+        "mutants caught by their GPU's share of what is to catch them"
+        + (f"; not {', '.join(f'`{one}`' for one in missed)}" if missed else "")
+        + f". {run['note']}\n",
+        _table(("mutant", "caught by", "evidence"), rows),
+    ]
+
+
+def _cut(evidence: str) -> str:
+    return evidence if len(evidence) <= EVIDENCE else evidence[: EVIDENCE - 1].rstrip() + "…"
+
+
 def _by(mutant: mutants.Mutant) -> str:
-    words = [WORDS.get(one, one) for one in mutant.caught_by]
+    words = [_called(one) for one in mutant.caught_by]
     return ", ".join(f"{one} (`{mutant.key}`)" if one == WORDS["expectation"] else one for one in words)
+
+
+def _called(mechanism: str) -> str:
+    return WORDS.get(mechanism, mechanism)
 
 
 def _table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
