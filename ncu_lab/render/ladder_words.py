@@ -11,11 +11,10 @@ from ncu_lab.render.figures.occupancy import registers
 from ncu_lab.render.figures.roofline import BYTES_ARE, Level, level_points
 from ncu_lab.render.figures.rows import stage_label
 from ncu_lab.render.figures.stalls import LEGEND_SHARE, reasons_shown
+from ncu_lab.render.launch_tables import Cell, Row, Table
 from ncu_lab.render.palette import stall_label
 from ncu_lab.render.roofs import short_name
 from ncu_lab.render.wording import clock_words
-
-Table = tuple[list[str], list[list[str]]]
 
 MATRIX_FOOT = (
     "Red marks a value more than 1.3 × its ideal for that access width. Copies by cp.async count as "
@@ -88,7 +87,7 @@ def matrix_table(ladder: Ladder) -> Table:
     return header, [_matrix_row(row, reasons) for row in (*ladder.rows, *ladder.references)]
 
 
-def _matrix_row(row: LadderRow, reasons: Sequence[str]) -> list[str]:
+def _matrix_row(row: LadderRow, reasons: Sequence[str]) -> list[Cell | str]:
     readings = (
         sector_reading(row, "loads"),
         sector_reading(row, "stores"),
@@ -98,30 +97,41 @@ def _matrix_row(row: LadderRow, reasons: Sequence[str]) -> list[str]:
     summary = row.summary
     shares = summary.stalls if summary else {}
     cycles = sum(summary.stall_cycles.values()) if summary and summary.stall_cycles else None
+    occupancies = [
+        summary.value(key) if summary else None for key in ("achieved_occupancy_pct", "theoretical_occupancy_pct")
+    ]
     return [
         stage_label(row.stage),
-        numbers.duration(row.median_ns),
-        numbers.significant(row.flop_per_s / 1e12 if row.flop_per_s else None),
-        numbers.share(row.share_of_reference, table=True),
-        numbers.ratio(row.step),
-        *(numbers.significant(reading.value if reading else None) for reading in readings),
-        numbers.percent(summary.value("achieved_occupancy_pct") if summary else None, table=True),
-        numbers.percent(summary.value("theoretical_occupancy_pct") if summary else None, table=True),
-        numbers.integer(registers(row)),
-        numbers.significant(cycles),
-        *(numbers.share(shares.get(reason), table=True) for reason in reasons),
+        Cell(numbers.duration(row.median_ns), row.median_ns),
+        _amount(row.flop_per_s / 1e12 if row.flop_per_s else None),
+        _share(row.share_of_reference),
+        Cell(numbers.ratio(row.step), row.step),
+        *(_amount(reading.value if reading else None) for reading in readings),
+        *(Cell(numbers.percent(pct, table=True), pct) for pct in occupancies),
+        Cell(numbers.integer(registers(row)), registers(row)),
+        _amount(cycles),
+        *(_share(shares.get(reason)) for reason in reasons),
     ]
+
+
+def _amount(value: float | None) -> Cell:
+    return Cell(numbers.significant(value), value)
+
+
+def _share(share: float | None) -> Cell:
+    """Return a share of 0 to 1 as a cell; its value in percent, as people read it."""
+    return Cell(numbers.share(share, table=True), None if share is None else 100.0 * share)
 
 
 def roofline_table(ladder: Ladder, level: Level, family: Family = "fp32") -> Table:
     """Return the values of the roofline: header and rows."""
     order = {row.stage.id: str(number) for number, row in enumerate(ladder.rows, start=1)}
-    rows = [
+    rows: list[Row] = [
         [
             f"{order.get(row.stage.id, '■')}  {stage_label(row.stage)}",
-            numbers.significant(point.flop_per_s / 1e12),
-            numbers.significant(point.intensity),
-            numbers.share(point.share_of_roof, table=True),
+            _amount(point.flop_per_s / 1e12),
+            _amount(point.intensity),
+            _share(point.share_of_roof),
             short_name(point.bound),
         ]
         for row, point in level_points(ladder, level, family)

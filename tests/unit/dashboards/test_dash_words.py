@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import builders
+import pytest
 
 from ncu_lab.model import Notice
 from ncu_lab.render import ladder_words as words
+from ncu_lab.render.launch_tables import Cell
 from ncu_lab.render.numbers import THIN
 from ncu_lab_dash.pages.ladder import choices, stage_options
 
@@ -37,16 +39,19 @@ def test_the_table_shows_missing_values_as_dashes_and_never_zero():
     row = builders.row("2d", profiled=False)
     header, rows = words.matrix_table(builders.ladder(rows=[row], references=[builders.row("cublas-fp32")]))
     cells = dict(zip(header, rows[0], strict=True))
-    assert cells["Duration"] == f"198{THIN}µs"
-    assert cells["Of cuBLAS"] == f"31.0{THIN}%"
-    assert {cells[name] for name in ("Sectors per load", "Occupancy", "Registers", "Cycles per instruction")} == {"–"}
-    assert "0" not in {cell for line in rows for cell in line}
+    assert cells["Duration"] == Cell(f"198{THIN}µs", row.median_ns)
+    assert cells["Of cuBLAS"] == Cell(f"31.0{THIN}%", 100.0 * row.share_of_reference)
+    absent = ("Sectors per load", "Occupancy", "Registers", "Cycles per instruction")
+    assert {cells[name] for name in absent} == {Cell("–", None)}
+    assert "0" not in {cell.text for line in rows for cell in line[1:]}
 
 
 def test_the_roofline_table_numbers_stages_as_the_figure_does():
     header, rows = words.roofline_table(builders.ladder(), "l1")
     assert header == ["Stage", "TFLOP/s", "FLOP per byte", "Of roof", "Roof"]
-    assert rows[0][:2] == ["1  naive", "0.486"]
+    assert rows[0][0] == "1  naive"
+    assert rows[0][1].text == "0.486"
+    assert rows[0][1].value == pytest.approx(0.486, abs=5e-4)
     assert rows[-1][0] == "■  cuBLAS FP32"
 
 
