@@ -179,6 +179,8 @@ def finish(
         below: Plotly title of the x axis; None without.
     """
     theme = canvas.theme
+    # Of a panel whose traces have no point, Plotly writes the line of the axis at NaN, and the browser complains.
+    canvas.traces = [trace for trace in canvas.traces if len(trace["x"])]
     chosen = rows.find(selected)
     if chosen is not None:
         _band(canvas, chosen.y - 0.5, chosen.y + 0.5, left / plot, theme.selection)

@@ -124,6 +124,13 @@ def test_sectors_and_conflicts_over_their_ideal_are_marked(ladder):
     assert value_at(stores, "smem-conflict") == pytest.approx(16.68, abs=0.01)
 
 
+def test_no_trace_of_the_matrix_is_without_points():
+    bare = builders.ladder(rows=[builders.row("2d", profiled=False)], references=[])
+    drawn = matrix.ladder_matrix(bare, LIGHT, 1200)
+    assert len(drawn.data) > 0
+    assert all(len(trace.x) for trace in drawn.data)
+
+
 def test_missing_counters_leave_a_dashed_cell_and_never_a_zero():
     rows = [
         builders.row("2d"),
