@@ -13,6 +13,12 @@ from ncu_lab.render.figures.canvas import Canvas, Panel
 from ncu_lab.render.figures.text import SMALL, plain, text_width
 
 _SLOPE_ARROW_PX = (40, 34)
+_RIGHT_OF_SLOPE_PX = (26, 22)
+_SLOPE_SHARES = (0.3, 0.45, 0.6, 0.15)
+"""How far up the slope its name may point where it stands right of it, the likeliest first."""
+_SLOPE_PARTS = 60
+_BEFORE_PX = 8
+"""From a name to where its roof begins; widths are estimated to the wide, so that it may reach as far to the left."""
 _LABEL_PX = 15
 _ABOVE_FLAT_PX = 32
 """From the compute roof to the middle of a label two rows above it: the first row names that roof."""
@@ -154,25 +160,35 @@ def draw_roofs(canvas: Canvas, panel: Panel, frame: Frame, chart: Roofline, memo
     bandwidth = best_measured(chart, (memory.level,))
     if bandwidth is not None:
         _slope(canvas, panel, frame, bandwidth.per_second, found[0].per_second)
-    taken = [*marks, *(_line_box(frame, memory, peak) for peak in lines)]
-    taken.append(_slope_label(canvas, frame, memory, found[0].per_second / memory.per_second, bandwidth))
+    slope = _slope_boxes(frame, memory.per_second, found[0].per_second)
+    taken = [*marks, *slope, *(_line_box(frame, memory, peak) for peak in lines)]
+    highest = _roof_words(found[0], chart, first=True)[0]
+    kept = _flat_box(_flat_places(frame, memory, found[0].per_second)[0], found[0].per_second, highest, frame)
+    ridge = found[0].per_second / memory.per_second
+    taken.append(_slope_label(canvas, frame, memory, ridge, bandwidth, [*taken, kept]))
     for flat in found:
         first = flat is found[0]
         if not first:
             _flat(canvas, panel, frame, memory, flat.per_second, f"roof {flat.label}", {"width": 1.5})
         measured = best_measured(chart, flat.levels)
-        speed = numbers.flop_rate(flat.per_second) if first else numbers.significant(flat.per_second / _TERA)
-        text = f"{flat.label}  {speed}"
         if measured is not None:
-            text += f", measured {numbers.significant(measured.per_second / _TERA)}"
             _dashed(canvas, panel, frame, memory, measured)
-        taken.append(_flat_label(canvas, frame, memory, flat.per_second, text, taken))
+        texts = _roof_words(flat, chart, first=first)
+        taken.append(_flat_label(canvas, frame, memory, flat.per_second, texts, taken))
     drawn = {level for flat in found for level in flat.levels}
     for peak in chart.measured:
         if peak.kind == "compute" and peak.level not in drawn and frame.y_px(peak.per_second) < frame.height:
             _dashed(canvas, panel, frame, memory, peak)
             text = f"{peak.label}, measured {numbers.significant(peak.per_second / _TERA)}"
-            taken.append(_flat_label(canvas, frame, memory, peak.per_second, text, taken))
+            taken.append(_flat_label(canvas, frame, memory, peak.per_second, [text], taken))
+
+
+def _roof_words(flat: FlatRoof, chart: Roofline, *, first: bool) -> list[str]:
+    """Name a compute roof, the fullest name first; the highest roof tells the unit of all."""
+    measured = best_measured(chart, flat.levels)
+    speed = numbers.flop_rate(flat.per_second) if first else numbers.significant(flat.per_second / _TERA)
+    name = f"{flat.label}  {speed}"
+    return [f"{name}, measured {numbers.significant(measured.per_second / _TERA)}", name] if measured else [name]
 
 
 def draw_other_roofs(
@@ -237,31 +253,48 @@ def _slope(canvas: Canvas, panel: Panel, frame: Frame, bandwidth: float, peak: f
     canvas.marks(panel, "measured bandwidth", mode="lines", x=x[:2], y=y[:2], line=line, cliponaxis=True)
 
 
-def _flat_label(canvas: Canvas, frame: Frame, memory: Roof, peak: float, text: str, taken: Sequence[Box]) -> Box:
-    """Name a flat roof where the name covers least: at its right end or its left one, above or below it."""
-    wide, line = text_width(text, SMALL), frame.y_px(peak)
-    start = max(0.0, frame.x_px(peak / memory.per_second) + _LABEL_PX)
-    places: list[tuple[Literal["right", "left"], float, Literal["bottom", "top"]]] = [
+_Place = tuple[Literal["right", "left"], float, Literal["bottom", "top", "middle"]]
+"""Which end of a name stands where in px from the left, and whether its bottom, top or middle is at the roof."""
+
+
+def _flat_places(frame: Frame, memory: Roof, peak: float) -> list[_Place]:
+    """Return where the name of a flat roof may stand: above or below either end, or left of where the roof begins."""
+    ridge = frame.x_px(peak / memory.per_second)
+    start = max(0.0, ridge + _LABEL_PX)
+    return [
         ("right", frame.width, "bottom"), ("left", start, "bottom"),
         ("right", frame.width, "top"), ("left", start, "top"),
+        ("right", ridge - _BEFORE_PX, "middle"),
     ]  # fmt: skip
 
-    def box(place: tuple[str, float, str]) -> Box:
-        anchor, x, side = place
-        left = x - wide if anchor == "right" else x
-        top = line - _LABEL_GAP_PX - _LABEL_PX if side == "bottom" else line + _LABEL_GAP_PX
-        return left, top, left + wide, top + _LABEL_PX
 
-    fitting = [place for place in places if box(place)[2] <= frame.width + 1]
-    anchor, x, side = min(fitting, key=lambda place: sum(_overlap(box(place), other) for other in taken))
+def _flat_box(place: _Place, peak: float, text: str, frame: Frame) -> Box:
+    anchor, x, side = place
+    wide, line = text_width(text, SMALL), frame.y_px(peak)
+    left = x - wide if anchor == "right" else x
+    above = {"bottom": _LABEL_GAP_PX + _LABEL_PX, "middle": _LABEL_PX / 2, "top": -_LABEL_GAP_PX}[side]
+    return left, line - above, left + wide, line - above + _LABEL_PX
+
+
+def _flat_label(
+    canvas: Canvas, frame: Frame, memory: Roof, peak: float, texts: Sequence[str], taken: Sequence[Box]
+) -> Box:
+    """Name a flat roof, as fully as it covers nothing, else where it covers least."""
+    places = [(place, text) for text in texts for place in _flat_places(frame, memory, peak)]
+    boxes = [(_flat_box(place, peak, text, frame), place, text) for place, text in places]
+    fitting = [one for one in boxes if one[0][0] >= -_BEFORE_PX and one[0][2] <= frame.width + 1] or boxes[-2:]
+    box, (anchor, x, side), text = min(fitting, key=lambda one: sum(_overlap(one[0], other) for other in taken))
+    # What begins left of the roof crosses the slope as it was measured: that is not seen through it.
+    ground = {"bgcolor": canvas.theme.shade} if side == "middle" else {}
+    shift = {"bottom": _LABEL_GAP_PX, "middle": 0, "top": -_LABEL_GAP_PX}[side]
     canvas.annotations.append(
         {
             "xref": "paper", "x": x / frame.width, "xanchor": anchor, "yref": "y", "y": math.log10(peak),
-            "yanchor": side, "yshift": _LABEL_GAP_PX if side == "bottom" else -_LABEL_GAP_PX, "showarrow": False,
-            "text": plain(text), "font": {"size": SMALL, "color": canvas.theme.muted}, "borderpad": 0,
+            "yanchor": side, "yshift": shift, "showarrow": False, "text": plain(text), "borderpad": 0,
+            "font": {"size": SMALL, "color": canvas.theme.muted}, **ground,
         }
     )  # fmt: skip
-    return box((anchor, x, side))
+    return box
 
 
 def flat_box(frame: Frame, chart: Roofline, level: str) -> Box | None:
@@ -275,35 +308,71 @@ def _line_box(frame: Frame, memory: Roof, peak: float) -> Box:
     return max(0.0, frame.x_px(peak / memory.per_second)), line - 1, frame.width, line + 1
 
 
+def _slope_boxes(frame: Frame, bandwidth: float, peak: float) -> list[Box]:
+    """Return what the sloped roof covers, in small boxes along it."""
+    end = math.log10(peak / bandwidth)
+    shares = [at / _SLOPE_PARTS for at in range(_SLOPE_PARTS)]
+    points = [10 ** (frame.x[0] + share * (end - frame.x[0])) for share in shares]
+    places = [(frame.x_px(one), frame.y_px(one * bandwidth)) for one in points]
+    return [(x - 2, y - 4, x + 2, y + 4) for x, y in places if y < frame.height]
+
+
 def _overlap(a: Box, b: Box) -> float:
     return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
-def _slope_label(canvas: Canvas, frame: Frame, memory: Roof, ridge: float, measured: MeasuredPeak | None) -> Box:
-    """Name the sloped roof: left of it, or above the compute roof where the slope is too near to the y axis."""
+def _slope_label(
+    canvas: Canvas, frame: Frame, memory: Roof, ridge: float, measured: MeasuredPeak | None, taken: Sequence[Box]
+) -> Box:
+    """Name the sloped roof: left of it, or above the compute roof where the slope is too near to the y axis.
+
+    Where the name would cover something there, it stands right of the slope, in what is within reach.
+    """
     words = [plain(memory.label), numbers.byte_rate(memory.per_second)]
     if measured is not None:
         words.append(f"measured {numbers.significant(measured.per_second / _TERA)}")
     ax, ay = _SLOPE_ARROW_PX
     room = max(text_width(text, SMALL) for text in words) + ax + 8
-    start = max(frame.x[0], frame.y[0] - math.log10(memory.per_second))
-    clear = frame.x[0] + room / frame.width * (frame.x[1] - frame.x[0])
-    foot = max((start + math.log10(ridge)) / 2, clear)
-    leftwards = foot < math.log10(ridge)
-    if not leftwards:
-        foot, ax = (frame.x[0] + math.log10(ridge)) / 2, -ax // 2
-        below_flat = (math.log10(ridge) - foot) / (frame.y[1] - frame.y[0]) * frame.height
-        ay = round(below_flat) + _ABOVE_FLAT_PX
+    start, end = max(frame.x[0], frame.y[0] - math.log10(memory.per_second)), math.log10(ridge)
+    foot = max((start + end) / 2, frame.x[0] + room / frame.width * (frame.x[1] - frame.x[0]))
+    if foot < end:
+        places = [_SlopeName(foot, -ax, -ay, "right", "<br>".join(words))]
+    else:
+        foot = (frame.x[0] + end) / 2
+        below_flat = round((end - foot) / (frame.y[1] - frame.y[0]) * frame.height)
+        places = [_SlopeName(foot, ax // 2, -below_flat - _ABOVE_FLAT_PX, "left", "  ".join(words))]
+    right, down = _RIGHT_OF_SLOPE_PX
+    feet = (start + share * (end - start) for share in _SLOPE_SHARES)
+    places += [_SlopeName(foot, right, down, "left", "<br>".join(words)) for foot in feet]
+    boxes = [(one.box(frame, memory.per_second), one) for one in places]
+    fitting = [one for one in boxes if one[0][2] <= frame.width and one[0][3] <= frame.height] or boxes[:1]
+    box, name = min(fitting, key=lambda one: sum(_overlap(one[0], other) for other in taken))
     canvas.annotations.append(
         {
-            "xref": "x", "x": foot, "yref": "y", "y": foot + math.log10(memory.per_second),
-            "ax": -ax, "ay": -ay, "showarrow": True, "arrowhead": 0, "arrowwidth": 1,
-            "xanchor": "right" if leftwards else "left", "align": "right", "arrowcolor": canvas.theme.neutral_2,
-            "text": "<br>".join(words) if leftwards else "  ".join(words),
+            "xref": "x", "x": name.foot, "yref": "y", "y": name.foot + math.log10(memory.per_second),
+            "ax": name.ax, "ay": name.ay, "showarrow": True, "arrowhead": 0, "arrowwidth": 1,
+            "xanchor": name.anchor, "align": "left" if name.ax == right else "right",
+            "arrowcolor": canvas.theme.neutral_2, "text": name.text,
             "font": {"size": SMALL, "color": canvas.theme.muted},
         }
     )  # fmt: skip
-    wide = text_width(max(words, key=len) if leftwards else "  ".join(words), SMALL)
-    tall = _LABEL_PX * (len(words) if leftwards else 1)
-    x, y = frame.x_px(10**foot) - ax, frame.y_px(10**foot * memory.per_second) - ay
-    return (x - wide if leftwards else x), y - tall / 2, (x if leftwards else x + wide), y + tall / 2
+    return box
+
+
+@dataclass(frozen=True, slots=True)
+class _SlopeName:
+    """A place for the name of the slope: the log10 intensity it points at, px from there, its end there, its lines."""
+
+    foot: float
+    ax: int
+    ay: int
+    anchor: Literal["left", "right"]
+    text: str
+
+    def box(self, frame: Frame, bandwidth: float) -> Box:
+        """Return what it covers."""
+        lines = self.text.split("<br>")
+        wide, tall = max(text_width(line, SMALL) for line in lines), _LABEL_PX * len(lines)
+        x, y = frame.x_px(10**self.foot) + self.ax, frame.y_px(10**self.foot * bandwidth) + self.ay
+        left = x - wide if self.anchor == "right" else x
+        return left, y - tall / 2, left + wide, y + tall / 2

@@ -1,5 +1,6 @@
 """The roofline beyond FP32 and one run: families, shared memory, side branches, measured peaks, charts drawn over."""
 
+import itertools
 from dataclasses import replace
 
 import builders
@@ -9,6 +10,7 @@ from ncu_lab.model import MeasuredPeak, Roof, Roofline, RooflinePoint
 from ncu_lab.render.figures import roofline
 from ncu_lab.render.figures.roofline import main_line, name_of
 from ncu_lab.render.figures.roofline_frame import best_measured, flat_roofs
+from ncu_lab.render.figures.text import SMALL, text_width
 from ncu_lab.render.palette import DARK, LIGHT
 
 COPY = MeasuredPeak("dram_copy", "dram", "DRAM copy", "memory", (4.1e12, 4.2e12), 2e9)
@@ -86,7 +88,7 @@ def test_measured_peaks_are_dashed_and_named(ladder):
 
 
 def test_a_measured_peak_of_an_instruction_stands_at_its_own_roof(ladder):
-    texts = words(roofline.roofline(measured(ladder, MMA), LIGHT, 680, "l1", "tensor"))
+    texts = words(roofline.roofline(measured(ladder, MMA), LIGHT, 1050, "l1", "tensor"))
     assert any("FP16 by HMMA" in text and text.endswith("measured 590") for text in texts)
 
 
@@ -178,3 +180,27 @@ def test_no_label_leaves_the_plot_or_stands_on_another(ladder, level, family, wi
     )
     assert all(0 <= place <= height for place in places)
     assert all(one.x * plot <= plot + 1 for one in flat)
+
+
+@pytest.mark.parametrize("width", [560, 640, 700])
+@pytest.mark.parametrize("level", ["l1", "l2", "dram"])
+def test_names_of_tensor_roofs_do_not_cover_each_other(ladder, level, width):
+    figure = roofline.roofline(measured(ladder, SHARED, MMA), LIGHT, width, level, "tensor")
+    layout = figure.layout
+    plot, tall = width - layout.margin.l - layout.margin.r, layout.height - layout.margin.t - layout.margin.b
+    (left, right), (low, high) = layout.xaxis.range, layout.yaxis.range
+
+    def box(one):
+        lines = one.text.split("<br>")
+        wide = max(text_width(line, SMALL) for line in lines)
+        x = one.x * plot if one.xref == "paper" else (one.x - left) / (right - left) * plot + one.ax
+        y = (high - one.y) / (high - low) * tall + (one.ay or 0) - (one.yshift or 0)
+        height = 15 * len(lines)
+        top = {"bottom": y - height, "top": y}.get(one.yanchor, y - height / 2)
+        start = x - wide if one.xanchor == "right" else x
+        return start, top, start + wide, top + height
+
+    names = [one for one in layout.annotations if one.yref == "y" and (one.xref == "paper" or one.showarrow)]
+    boxes = [box(one) for one in names if one.xref == "paper" or one.text]
+    for a, b in itertools.combinations(boxes, 2):
+        assert min(a[2], b[2]) <= max(a[0], b[0]) or min(a[3], b[3]) <= max(a[1], b[1])
