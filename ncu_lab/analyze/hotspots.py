@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ from ncu_lab.model import HotSpots, Spot
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
+"""What may be an address of the code, and is no offset or constant bank."""
 
 _SUMMED: Mapping[str, str] = {
     SAMPLES: "samples",
@@ -50,9 +54,9 @@ def find_hot_spots(instances: pd.DataFrame, launch: int, samples: float | None =
     table = instruction_table(instances[instances["launch"] == launch], _is_wanted)
     if table.empty:
         return HotSpots(launch, (), (), samples, missing=(ACCESS_SECTIONS["instructions"],))
-    start = int(table["address"].iloc[0])
+    start, end = int(table["address"].iloc[0]), int(table["address"].iloc[-1])
     sampled = SAMPLES in table or any(sampled_stall(name) for name in table.columns)
-    instructions = tuple(_instruction(row, start, sampled=sampled) for row in table.to_dict("records"))
+    instructions = tuple(_instruction(row, start, end, sampled=sampled) for row in table.to_dict("records"))
     by_line: dict[tuple[str | None, int | None], list[Spot]] = {}
     for spot in instructions:
         by_line.setdefault((spot.file, spot.line), []).append(spot)
@@ -74,7 +78,7 @@ def _is_wanted(name: str) -> bool:
     return name in _SUMMED or name == LIVE_REGISTERS or sampled_stall(name) is not None
 
 
-def _instruction(row: Mapping[Hashable, object], start: int, *, sampled: bool) -> Spot:
+def _instruction(row: Mapping[Hashable, object], start: int, end: int, *, sampled: bool) -> Spot:
     """Make the spot of one instruction; where samples were taken at all, one without any was met by none."""
     numbers = {name: value for name, value in row.items() if isinstance(value, float) and not math.isnan(value)}
     stalls: dict[bool, dict[str, float]] = {False: {}, True: {}}
@@ -90,12 +94,22 @@ def _instruction(row: Mapping[Hashable, object], start: int, *, sampled: bool) -
         file=file if isinstance(file, str) else None,
         line=line if isinstance(line, int) else None,
         offset=int(str(row["address"])) - start,
-        sass=sass if isinstance(sass, str) else None,
+        sass=_relative(sass, start, end) if isinstance(sass, str) else None,
         stalls=in_stacking_order(stalls[False]),
         stalls_not_issued=in_stacking_order(stalls[True]),
         live_registers=numbers.get(LIVE_REGISTERS),
         **figures,
     )
+
+
+def _relative(sass: str, start: int, end: int) -> str:
+    """Write addresses of the code itself, where branches lead, from its start, as offsets are: ``BRA 0x1a0``."""
+
+    def offset(found: re.Match[str]) -> str:
+        place = int(found[0], 16)
+        return hex(place - start) if start <= place <= end else found[0]
+
+    return _ADDRESS.sub(offset, sass)
 
 
 def _line(spots: Sequence[Spot]) -> Spot:

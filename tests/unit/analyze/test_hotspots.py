@@ -74,6 +74,17 @@ def test_a_line_is_the_sum_of_its_instructions_in_any_order_of_the_code():
     assert found.has_lines
 
 
+def test_branches_lead_to_offsets_as_instructions_stand_at_them():
+    instances = code(*((at, "a.cu", 1, {"inst_executed": 1.0}) for at in (0, 16, 32)))
+    instances["sass"] = [f"@!P0  BRA {2**40 + 16:#x}", f"CALL {2**41:#x}", "FFMA R1, c[0x0][0x178], 0x10000000"]
+    instances["sass"] = instances["sass"].astype(INSTANCE_COLUMNS["sass"])
+    assert [one.sass for one in find_hot_spots(instances, 0).instructions] == [
+        "@!P0  BRA 0x10",
+        f"CALL {2**41:#x}",  # outside of the kernel
+        "FFMA R1, c[0x0][0x178], 0x10000000",
+    ]
+
+
 def test_a_line_matters_by_its_samples_or_by_its_excess():
     victim = Spot("a.cu", 2, samples=79.0)
     cause = Spot("a.cu", 1, samples=1.0, shared_wavefronts=320.0, shared_wavefronts_ideal=10.0)
