@@ -75,16 +75,16 @@ def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
 
 @pytest.fixture(scope="session")
-def example(serving: Serving) -> Iterator[str]:
+def bundled(serving: Serving) -> Iterator[str]:
     """The address of the dashboard of the bundled runs."""
     with serving(data_dir("examples")) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def address(example: str) -> str:
+def address(bundled: str) -> str:
     """The address of what a file tests: the bundled runs, unless it has a fixture of this name for runs of its own."""
-    return example
+    return bundled
 
 
 @pytest.fixture(scope="module")

@@ -190,3 +190,15 @@ def test_no_width_scrolls_sideways(open_browser: Callable[[int, int], Chrome], a
     if width < 700:
         assert phone.find_element(By.CSS_SELECTOR, "#memory-chart-table table").is_displayed()
     assert phone.get_log("browser") == []
+
+
+def test_launches_are_searched_by_their_words(wide: Chrome, address: str) -> None:
+    open_launch(wide, address)
+    wide.find_element(By.ID, "kernel-launch").click()
+    wait(wide, "document.querySelector('.dash-dropdown-search')")
+    offered = "[...document.querySelectorAll('.dash-dropdown-option')]"
+    wide.find_element(By.CSS_SELECTOR, ".dash-dropdown-search").send_keys("wmma tiled")
+    wait(wide, f"{offered}.length === 1 && {offered}[0].textContent.includes('wmma-tiled')")
+    wide.find_element(By.CSS_SELECTOR, ".dash-dropdown-option").click()
+    wait(wide, "document.querySelector('#kernel-signature').textContent.includes('wmma_tiled')")
+    assert query(wide)["launch"] != []

@@ -310,8 +310,8 @@ def open_whole(browser: Chrome, url: str) -> None:
         wait(browser, f"({PLOT % figure})?.data?.length")
 
 
-def test_steps_and_tray_hold_what_the_command_line_tells(wide: Chrome, example: str, told: dict[str, Any]) -> None:
-    open_whole(wide, f"{example}?problem=4096&stage=2d")
+def test_steps_and_tray_hold_what_the_command_line_tells(wide: Chrome, bundled: str, told: dict[str, Any]) -> None:
+    open_whole(wide, f"{bundled}?problem=4096&stage=2d")
     steps = trace(wide, "steps", "step")
     assert "1d" in steps["stages"]
     for stage, log2 in zip(steps["stages"], steps["x"], strict=True):
@@ -334,9 +334,9 @@ def test_steps_and_tray_hold_what_the_command_line_tells(wide: Chrome, example: 
 
 
 def test_a_step_chosen_is_chosen_everywhere_and_the_waterfall_between_any_two_stages_is_in_the_address(
-    wide: Chrome, example: str
+    wide: Chrome, bundled: str
 ) -> None:
-    open_whole(wide, f"{example}?problem=4096")
+    open_whole(wide, f"{bundled}?problem=4096")
     assert text(wide, "theory-title").startswith("Against theory: ")
     x, y = wide.execute_script(
         f"const gd = {PLOT % 'steps'}, l = gd._fullLayout; gd.scrollIntoView({{block: 'center'}});"
@@ -365,8 +365,8 @@ def test_a_step_chosen_is_chosen_everywhere_and_the_waterfall_between_any_two_st
     wide.get("about:blank")
 
 
-def test_a_family_of_the_legend_dims_the_others_and_escape_brings_them_back(wide: Chrome, example: str) -> None:
-    open_whole(wide, f"{example}?problem=4096")
+def test_a_family_of_the_legend_dims_the_others_and_escape_brings_them_back(wide: Chrome, bundled: str) -> None:
+    open_whole(wide, f"{bundled}?problem=4096")
     dimmed = f"({PLOT % 'matrix'}).data.filter(t => t.opacity < 1).length"
     count = wide.execute_script(f"return ({PLOT % 'matrix'}).data.length")
     button = wide.find_element(By.CSS_SELECTOR, "#matrix-legend [data-key='sync']")
