@@ -73,6 +73,13 @@ __device__ __forceinline__ void load_box(uint32_t to, const CUtensorMap* map, in
       : "memory");
 }
 
+/// Four floats at once (LDS.128). Volatile keeps the order in which such loads are written.
+__device__ __forceinline__ void load4_shared(float* to, uint32_t address) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+               : "r"(address));
+}
+
 /// Row and column of the t-th of `rows_all` x `cols_all` tiles: groups of `group` rows, walked column by column, so that
 /// tiles which run at the same time share rows of A and columns of B in the L2 cache.
 __device__ __forceinline__ void grouped_raster(int t, int group, int rows_all, int cols_all, int& row, int& col) {

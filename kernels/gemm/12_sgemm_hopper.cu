@@ -9,9 +9,11 @@
 //             (fewer and not persistent is right too), SHARED_BYTES of dynamic shared memory each. The second is launched
 //             while the first still runs (programmatic stream serialization) and waits for it inside.
 // Assumes:    fast path: n and the rows of B and C are multiples of 4, bases of B and C are 16-byte aligned, k > 0; A may
-//             lie anyhow. All else goes to the guarded path of `warptiled`. Needs sm_90a.
+//             lie anyhow. All else goes to the guarded path of `warptiled`. Needs sm_90a. Where C has few tiles the plan launches
+//             sgemm_small of small_output.cuh in the place of both kernels.
 
 #include "../hopper.cuh"
+#include "../small_output.cuh"
 
 constexpr int LANES_M = 8;  // of a warp, along M; four along N
 constexpr int WARPS_N = 2;
@@ -51,13 +53,7 @@ __device__ __forceinline__ uint32_t opaque(uint32_t value) {
   return value;
 }
 
-/// Volatile keeps the order in which the loads are written: the four of B before the two of A.
-__device__ __forceinline__ void load4_shared(float* to, uint32_t address) {
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-               : "r"(address));
-}
-
+/// The four loads of B before the two of A: load4_shared keeps the order.
 __device__ __forceinline__ void load_fragments(float (&a)[TM], float (&b)[TN], uint32_t a_from, uint32_t b_from) {
 #pragma unroll
   for (int q = 0; q < TN / 4; ++q) load4_shared(b + 4 * q, b_from + q * 16 * 4);

@@ -47,6 +47,8 @@ def _measured(one: Expectation, row: LadderRow, rows: Mapping[str, LadderRow]) -
     size = min(row.problem.m, row.problem.n, row.problem.k)
     if size < one.min_size:
         return None, f"a problem of at least {one.min_size}³"
+    if one.kernel and (row.summary is None or row.summary.function != one.kernel):
+        return None, f"a profile of a problem that {one.kernel} is launched for"
     if one.per_instruction and row.summary and SHARED_WAVEFRONTS not in row.summary.readings[one.key].metric:
         return None, f"--section {SOURCE}"
     value, lacks = _quantity(one.key, row)

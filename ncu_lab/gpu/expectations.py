@@ -14,7 +14,7 @@ from ncu_lab.model.expectations import BUILD, PER_INSTRUCTION, SASS, STALL
 
 _RELATIONS: tuple[Relation, ...] = typing.get_args(Relation)
 _ORIGINS: tuple[Origin, ...] = typing.get_args(Origin)
-_OTHERS = ("key", "within", "against", "min_size", "per_instruction", "source", "derivation")
+_OTHERS = ("key", "within", "against", "min_size", "per_instruction", "kernel", "source", "derivation")
 _PLAIN = (*METRICS, *TIMED_UNITS)
 
 
@@ -40,7 +40,7 @@ def read_expectations(entries: object, where: str) -> tuple[Expectation, ...]:
 
 
 def _subject(one: Expectation) -> tuple[object, ...]:
-    return one.key, one.against, one.low, one.high, one.min_size
+    return one.key, one.against, one.low, one.high, one.min_size, one.kernel
 
 
 def _expectation(entry: object, where: str) -> Expectation:
@@ -63,8 +63,13 @@ def _expectation(entry: object, where: str) -> Expectation:
     per_instruction = entry.get("per_instruction", False)
     if type(per_instruction) is not bool or (per_instruction and key not in PER_INSTRUCTION):
         raise InputError(f"{where}: per_instruction is true or false, and of {', '.join(PER_INSTRUCTION)}")
+    kernel = entry.get("kernel", "")
+    if type(kernel) is not str or (key.startswith((BUILD, SASS)) and kernel):
+        raise InputError(f"{where}: kernel is the name of the one that runs; what is built is always that of entry")
     relation, low, high, near, within = _bounds(entry, where)
-    return Expectation(key, relation, low, high, source, derivation, near, within, against, min_size, per_instruction)
+    return Expectation(
+        *(key, relation, low, high, source, derivation, near, within, against, min_size, per_instruction, kernel)
+    )
 
 
 def _origin(value: object, where: str) -> Origin:

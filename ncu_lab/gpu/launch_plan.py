@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ncu_lab.errors import UsageError
-from ncu_lab.gpu import plans
+from ncu_lab.gpu import plans, small_output
 from ncu_lab.gpu.kernel_launch import Float, Int, KernelLaunch, Pointer
 from ncu_lab.gpu.layout import C_BYTES, Layout
 from ncu_lab.model import DTYPE_BYTES, Problem, Stage, Variant
@@ -46,7 +46,9 @@ PLANS: Mapping[str, Callable[[Stage, Problem, Layout, int], plans.Kernels]] = {
 """Ways to launch a stage, by the name in ``plan``; one that names none launches one kernel, a block a tile."""
 
 
-def plan(stage: Stage, problem: Problem, layout: Layout, *, sm_count: int, fallback: Stage | None = None) -> LaunchPlan:
+def plan(
+    stage: Stage, problem: Problem, layout: Layout, *, sm_count: int, capability: int, fallback: Stage | None = None
+) -> LaunchPlan:
     """Choose the fast path where shape and alignment allow it, else the guarded one, and its kernels.
 
     Args:
@@ -54,6 +56,7 @@ def plan(stage: Stage, problem: Problem, layout: Layout, *, sm_count: int, fallb
         problem: What it really computes (``stage.shape`` of what was asked).
         layout: Of its operands.
         sm_count: Multiprocessors of the GPU, for kernels whose grid depends on them.
+        capability: Compute capability of the GPU, as 10 * major + minor: not every kernel is built for all.
         fallback: The stage that ``stage.fallback`` names.
 
     Raises:
@@ -64,7 +67,9 @@ def plan(stage: Stage, problem: Problem, layout: Layout, *, sm_count: int, fallb
     if reason and not stage.is_complete:
         raise UsageError(f"stage {stage.id} cannot compute {problem.label}: {reason}, and it has no guarded path")
     server = fallback if reason and fallback is not None else stage
-    if server.plan:
+    if not reason and (better := small_output.instead_of(stage, problem, layout, sm_count, capability)):
+        kernels, workspace_bytes = better
+    elif server.plan:
         kernels, workspace_bytes = PLANS[server.plan](server, problem, layout, sm_count)
     else:
         kernels, workspace_bytes = (_one_block_a_tile(server, problem, layout),), 0

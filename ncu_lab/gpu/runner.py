@@ -34,7 +34,9 @@ class Runner:
 
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self.stream.use()
-        self.sm_count = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+        gpu = cupy.cuda.Device()
+        self.sm_count = int(gpu.attributes["MultiProcessorCount"])
+        self.capability = int(gpu.compute_capability)  # 10 * major + minor, as a word
         self._modules: dict[str, Any] = {}
         self._libraries: dict[str, Cutlass] = {}
         self._workspace: Any = None
@@ -64,7 +66,8 @@ class Runner:
         """Return how a subject would be launched; a library call has no geometry of ours."""
         if subject.stage.is_reference:
             return library_plan(subject.stage, problem, layout)
-        return plan(subject.stage, problem, layout, sm_count=self.sm_count, fallback=subject.fallback)
+        gpu = {"sm_count": self.sm_count, "capability": self.capability}
+        return plan(subject.stage, problem, layout, **gpu, fallback=subject.fallback)
 
     def workspace_bytes(self, subject: Subject, problem: Problem) -> int:
         """Return the device memory that a subject's kernels share for a problem laid out densely."""

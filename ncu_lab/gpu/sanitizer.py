@@ -48,11 +48,16 @@ def small_problems(stage: Stage) -> tuple[Problem, ...]:
 
     Small, since a tool slows a kernel a hundred times, but of several tiles each way, and of eight steps in K: more
     than any stage's pipeline is deep, so that every buffer is used again. Rows of cut tiles stay a multiple of eight
-    elements, which fast paths that copy 16 bytes at a time take; odd shapes go to the guarded ones.
+    elements, which fast paths that copy 16 bytes at a time take; odd shapes go to the guarded ones. Two more: rows of A
+    alone that are odd, which a transpose takes, and one tile of a long K, whose slices are many.
     """
     tile = stage.tile
     m, n, k = 3 * tile["BM"], 2 * tile["BN"], 8 * tile.get("BK", 32)
-    shapes = ((m, n, k), (m - tile["BM"] + 7, n + 8, k + 8), (m - tile["BM"] + 7, n + 5, k + 11))
+    rows = m - tile["BM"] + 7
+    shapes = (
+        *((m, n, k), (rows, n + 8, k + 8), (rows, n + 5, k + 11)),
+        *((rows, n + 8, k + 1), (tile["BM"], tile["BN"], 8 * k)),
+    )
     return tuple(Problem(*shape, alpha=1.5, beta=beta) for shape in shapes for beta in (-0.5, 0.0))
 
 

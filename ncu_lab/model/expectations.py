@@ -53,6 +53,7 @@ class Expectation:
         within: For ``near``: the tolerance, as a share of the value.
         against: The stage that the quantity is divided by that of; None where it stands alone.
         min_size: Least m, n and k of a problem that can show it.
+        kernel: The main kernel that shows it, of a stage whose plan chooses among several; empty for any.
         per_instruction: Whether only counters per instruction can show it, and not those of the hardware that stand in
             where the former are absent: these count arbitration too.
     """
@@ -68,6 +69,7 @@ class Expectation:
     against: str | None = None
     min_size: int = 1
     per_instruction: bool = False
+    kernel: str = ""
 
     @property
     def unit(self) -> str:

@@ -120,6 +120,16 @@ def test_a_problem_too_small_cannot_tell():
     assert lacks(row("2d"), one) == "a problem of at least 2048³"
 
 
+def test_another_kernel_of_the_stage_cannot_tell():
+    shown = row("2d")
+    assert shown.summary is not None
+    one = expected("shared_load_wavefronts_per_fma", 0.0)
+    assert judged(shown, replace(one, kernel=shown.summary.function)).status == "met"
+    other = replace(one, kernel="sgemm_small")
+    assert lacks(shown, other) == "a profile of a problem that sgemm_small is launched for"
+    assert lacks(row("2d", profiled=False), other) == "a profile of a problem that sgemm_small is launched for"
+
+
 def test_against_a_stage_that_cannot_tell():
     one = expected("shared_load_wavefronts_per_fma", None, 1e9, against="1d")
     assert lacks(row("2d"), one) == "a run of 1d"

@@ -91,6 +91,7 @@ def test_keys_beside_the_catalogue(registry: Path, key: str, unit: str) -> None:
         ('"theory"', '"rumour"', "source = 'rumour' is unknown"),
         ('derivation = "(32 + 1) / 2."', "", "derivation is missing"),
         ("min_size = 64", "min_size = 0", "min_size must be a positive integer"),
+        ("min_size = 64", "kernel = 3", "kernel is the name of the one that runs"),
         ("min_size = 64", "against = 3", "against must be the id of a stage"),
         ("min_size = 64", 'against = "two"', 'against "two", which is not registered'),
         ("min_size = 64", 'against = "one"', "against no other stage"),

@@ -33,7 +33,7 @@ def stage(**fields: object) -> Stage:
 
 
 def plan(stage: Stage, problem: Problem, layout: Layout, fallback: Stage | None = None) -> LaunchPlan:
-    return plan_for(stage, problem, layout, sm_count=132, fallback=fallback)
+    return plan_for(stage, problem, layout, sm_count=132, capability=90, fallback=fallback)
 
 
 def test_fast_path_and_its_grid() -> None:

@@ -104,8 +104,9 @@ def test_small_problems_take_both_paths_and_leave_c_unread_once() -> None:
         problems = [stage.shape(one) for one in small_problems(stage)]
         assert {one.beta for one in problems} == {-0.5, 0.0}
         fallback = stages[stage.fallback] if stage.fallback else None
+        gpu = {"sm_count": 132, "capability": 90}
         taken = {
-            plan(stage, one, Layout(one.k, one.n, one.n, 256, 512, 1024), sm_count=132, fallback=fallback).variant
+            plan(stage, one, Layout(one.k, one.n, one.n, 256, 512, 1024), **gpu, fallback=fallback).variant
             for one in problems
         }
         assert taken == ({"fast", "guarded"} if stage.is_complete else {"fast"}), stage.id
