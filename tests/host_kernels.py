@@ -15,7 +15,7 @@ KERNELS = data_dir("kernels")
 STAGES = {
     stage["id"]: stage
     for stage in tomllib.loads((KERNELS / "stages.toml").read_text())["stage"]
-    if "file" in stage and stage.get("min_cc", 75) < 90  # TMA and wgmma have no stand-in
+    if "entry" in stage and stage.get("min_cc", 75) < 90  # TMA and wgmma have no stand-in
 }
 VARIANTS = [(s, v) for s in STAGES for v in (("fast", "guarded") if STAGES[s].get("has_guarded") else ("fast",))]
 
