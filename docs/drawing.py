@@ -38,7 +38,7 @@ _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 def digest(figure: go.Figure) -> str:
     """Return what tells a figure from others: a hash of all it shows, to six digits, as last bits differ by machine."""
-    shown = _rounded(json.loads(figure.to_json()))
+    shown = _rounded(json.loads(go.Figure(figure.to_dict()).to_json()))  # each value as Plotly means it
     return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
 
 
