@@ -107,7 +107,12 @@ def _of_metric(pair: Pair, metric: MetricChange) -> Change:
 
 
 def _more_samples(time: TimeChange) -> str:
-    """Say how many samples to take: as many as show a slowdown, else twice as many as there are."""
+    """Say how many samples to take: as many as show a slowdown, else twice as many as there are.
+
+    Of durations under the profiler nothing: a foreign program has no samples, and a stage's reason tells what to do.
+    """
+    if time.source != "timings":
+        return ""
     needed = time.power.needed if time.power else None
     return f"take more: --samples {needed or max(2 * min(time.n_a, time.n_b), _ENOUGH)}"
 
