@@ -32,6 +32,8 @@ LAST = "@last"
 _FAILED: Mapping[Status, str] = {"build_failed": "build", "check_failed": "check"}
 """States of runs that are the kernel's fault -> the key by which a gate tells of them."""
 
+_BEFORE: Mapping[str, str] = {"build": "did not compile before", "check": "gave wrong results before"}
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -76,11 +78,12 @@ def gate_runs(
     comparison = placed_in_git(comparison, here) if here else comparison
     added, removed = one_sided(comparison)
     failed = _failed_builds(comparison, store, removed, here)
+    mended = _failed_before(comparison, store, added, policy)
     references = {stage.id for stage in load_stages().values() if stage.is_reference}
     measured = comparison_changes(comparison, partial(change_sentence, comparison), power_words)
     own = [one for one in measured if one.stage not in references]
     changes = [replace(one, place=place) for one, place in _placed(own, here)]
-    if not changes and not failed:
+    if not (changes or failed or mended):
         raise InputError(
             f"{b.text} and {a.text} have no kernel in common: there is nothing to gate",
             f"ncu-lab diff {a.text} {b.text}{where} shows what each has.",
@@ -90,9 +93,9 @@ def gate_runs(
     return GateResult(
         a=a.words or _words(comparison.a, comparison.b),
         b=b.words or _words(comparison.b, comparison.a),
-        judged=(*failed, *gate(changes, policy), *(one for one in lost if one.fails)),
-        added=added,
-        removed=tuple(name for name in removed if name not in {one.change.kernel for one in failed}),
+        judged=(*failed, *mended, *gate(changes, policy), *(one for one in lost if one.fails)),
+        added=_without(added, mended),
+        removed=_without(removed, failed),
         policy=policy.file,
         forced=tuple(one.words for one in comparison.reasons) if force else (),
         notices=(
@@ -161,22 +164,49 @@ def _failed_builds(
 
     A stage without a measurement must not pass for one that was removed.
     """
-    b = comparison.b.meta
-    if b.git.commit is None or not removed:
-        return ()
     folder, stages = _kernels(here)
-    judged: dict[str, Judged] = {}
+    judged = []
+    for stage, (key, why) in _failures(comparison.b, store, removed).items():
+        known = stages.get(stage)
+        place = None if known is None or known.is_reference else kernel_place(folder, known)
+        place = place_of_error(why.removeprefix("does not compile: ")) or place
+        change = Change(stage, stage, "", key, "", "exact", None, None, place=place)
+        judged.append(Judged(change, "violation", None, why, fails=True))
+    return tuple(judged)
+
+
+def _failed_before(comparison: Comparison, store: Path, added: Sequence[str], policy: Policy) -> tuple[Judged, ...]:
+    """Tell of each stage that A lacks for such a reason: it is mended rather than new, and nothing to compare with."""
+    return tuple(
+        Judged(
+            Change(stage, stage, "", key, "", "exact", None, None),
+            "missing",
+            None,
+            _BEFORE[key],
+            fails=policy.missing == "fail",
+        )
+        for stage, (key, _) in _failures(comparison.a, store, added).items()
+    )
+
+
+def _failures(side: ComparedSide, store: Path, lacking: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Find why a side lacks stages: stage -> the key of what failed at its commit, and how; others are left out."""
+    git = side.meta.git
+    if git.commit is None or not lacking:
+        return {}
+    found: dict[str, tuple[str, str]] = {}
     for meta in list_runs(store)[0]:
-        if meta.status not in _FAILED or (meta.git.commit, meta.git.dirty) != (b.git.commit, b.git.dirty):
+        if meta.status not in _FAILED or (meta.git.commit, meta.git.dirty) != (git.commit, git.dirty):
             continue
-        for stage in (one for one in meta.stages if one in removed and one not in judged):
-            known = stages.get(stage)
-            place = None if known is None or known.is_reference else kernel_place(folder, known)
+        for stage in (one for one in meta.stages if one in lacking and one not in found):
             why = (meta.error or meta.status).splitlines()[0].removeprefix(f"stage {stage} ")
-            place = place_of_error(why.removeprefix("does not compile: ")) or place
-            change = Change(stage, stage, "", _FAILED[meta.status], "", "exact", None, None, place=place)
-            judged[stage] = Judged(change, "violation", None, why, fails=True)
-    return tuple(judged.values())
+            found[stage] = (_FAILED[meta.status], why)
+    return found
+
+
+def _without(names: Sequence[str], told: Iterable[Judged]) -> tuple[str, ...]:
+    others = {one.change.kernel for one in told}
+    return tuple(name for name in names if name not in others)
 
 
 def _placed(changes: Iterable[Change], here: Path | None) -> Iterator[tuple[Change, Place | None]]:

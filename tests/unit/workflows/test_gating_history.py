@@ -108,7 +108,9 @@ def test_a_commit_that_does_not_compile_fails_although_its_run_lacks_the_kernel(
     assert result.removed == ()
     mended = gated("broken", "fixed")
     assert mended.passed
-    assert mended.added == ("gram",)
+    assert mended.added == ()
+    assert [(one.change.kernel, one.why) for one in mended.of("missing")] == [("gram", "did not compile before")]
+    assert failing(gated("broken", "fixed", Policy(missing="fail"))) == {("gram", "build")}
 
 
 @pytest.fixture(scope="module")
