@@ -190,4 +190,6 @@ def _more_cases(stage: Stage, repetitions: int) -> list[Case]:
         Case("rows longer, odd shape", Problem(bm + 3, bn + 5, bk + 1, beta=0.5), pad=5, offset=1),
         Case("bit-equal, whole tiles", Problem(4 * bm, 4 * bn, 8 * bk), repetitions=repetitions),
         Case("bit-equal, odd shape", Problem(257, 263, 269), repetitions=repetitions),
+        Case("bit-equal, odd k", Problem(4 * bm, 4 * bn, 8 * bk + 1), repetitions=repetitions),
+        Case("bit-equal, many slices", Problem(bm, bn, 64 * bk, alpha=1.5, beta=-0.5), repetitions=repetitions),
     ]

@@ -143,7 +143,7 @@ def test_all_cases_cover_what_a_kernel_may_meet() -> None:
     assert any(case.problem.alpha == 0 for case in every)
     assert any(case.pad % 4 and not case.offset for case in every)
     assert any(case.offset == 1 for case in every)
-    assert sum(case.repetitions == 20 for case in every) == 2
+    assert sum(case.repetitions == 20 for case in every) == 4
 
 
 def test_repeating_is_of_the_problem_and_of_the_cases_meant_for_it() -> None:
@@ -152,6 +152,8 @@ def test_repeating_is_of_the_problem_and_of_the_cases_meant_for_it() -> None:
         "as asked",
         "bit-equal, whole tiles",
         "bit-equal, odd shape",
+        "bit-equal, odd k",
+        "bit-equal, many slices",
     ]
     assert {case.repetitions for case in every} == {1, 7}
 

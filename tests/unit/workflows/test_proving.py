@@ -66,7 +66,7 @@ def test_each_stage_meets_its_cases_and_every_tool(machine: list[str]) -> None:
     assert library.findings == ()  # its kernels are not ours
     assert sorted(machine) == sorted(
         [f"check {id} 512³ 20" for id in ids]
-        + [f"{tool} {id} 6" for tool in SANITIZER_TOOLS for id in ("naive", "2d", "wmma")]
+        + [f"{tool} {id} 10" for tool in SANITIZER_TOOLS for id in ("naive", "2d", "wmma")]
     )
     failed = [(event.step, event.subject, event.detail) for event in events if event.state == "failed"]
     assert ("sanitize", "naive", "racecheck: Race reported") in failed
