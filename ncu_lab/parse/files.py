@@ -22,11 +22,11 @@ from ncu_lab.parse.container import MAGIC
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_RATIO = 250
+MAX_RATIO = 100
 """How many times its size a compressed file may hold; reports and exports hold 5 to 65 times."""
 
-FREE_BYTES = 256 << 20
-"""What a compressed file may hold whatever its size: in so little no harm is done."""
+FREE_BYTES = 64 << 20
+"""What a compressed file may hold whatever its size: it is read within seconds."""
 
 MAX_UNPACKED_BYTES = 4 << 30
 """What a compressed file may hold at most."""
@@ -83,7 +83,8 @@ def plain_file(path: Path) -> Iterator[PlainFile]:
 
     Raises:
         InputError: When the file is not there, is no regular file, cannot be read, is no compressed stream though it
-            begins as one, or holds more than :data:`MAX_RATIO` times its size or than :data:`MAX_UNPACKED_BYTES`.
+            begins as one, or holds more than :data:`MAX_RATIO` times its size, than :data:`MAX_UNPACKED_BYTES` or, where
+            it is no report, than :data:`MAX_TEXT_BYTES`.
     """
     magic = _magic(path)
     kind = next((name for start, name in _COMPRESSED.items() if magic.startswith(start)), None)
@@ -280,6 +281,8 @@ def _decompress(path: Path, plain: Path, kind: str) -> InputError | None:
                 if not unpacked:
                     raise piece
                 return piece
+            if not unpacked and not piece.startswith(MAGIC):
+                limit = min(limit, MAX_TEXT_BYTES)  # read_any would refuse more, but only after all was unpacked
             unpacked += len(piece)
             if unpacked > limit:
                 raise InputError(

@@ -98,6 +98,30 @@ def test_a_bomb_is_not_unpacked(kind: str, tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+def test_an_export_that_grows_a_hundredfold_is_refused_before_it_is_read(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ncu_lab.parse.csv_page.read_csv", None)
+    path = tmp_path / "bomb.csv"
+    rows = b'"0","kernel","1.0"\n' * 50_000
+    with pa.output_stream(str(path), compression=kind) as stream:
+        stream.write(b'"ID","Kernel Name","Metric Value"\n')
+        for _ in range(80):  # 76 MB, in less than a hundredth of it
+            stream.write(rows)
+    assert refusal(path).message == (
+        f"{path} holds more than 64 MiB in {path.stat().st_size} bytes of {kind}: it is not unpacked"
+    )
+
+
+def test_of_a_text_no_more_is_unpacked_than_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_TEXT_BYTES", 1 << 20)
+    for name, start, refused in (("x.csv.gz", b"ID,", True), ("x.ncu-rep.gz", b"NVR\0", False)):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(start + b"x" * (2 << 20)))
+        assert ("holds more than 1 MiB" in refusal(path).message) is refused
+
+
 def test_much_is_unpacked_where_there_is_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(b'"ID","Kernel Name"\n' * 5000))
