@@ -103,13 +103,13 @@ def test_swapped_sides_mirror_each_other(wide: Chrome, address: str, run: str, s
     open_steps(wide, address, run)
     before = {one["name"]: one["x"][0] for one in traces(wide, "compare-waterfall")}
     wide.find_element(By.ID, "compare-swap").click()
-    wait(wide, "document.getElementById('compare-banner').textContent.startsWith('2d → 1d: ▲')")
+    wait(wide, "document.getElementById('compare-banner')?.textContent.startsWith('2d → 1d: ▲')")
     wait(wide, f"({PLOT % 'compare-waterfall'}).data.find(t => t.name === 'instructions').x[0] > 0")
     after = {one["name"]: one["x"][0] for one in traces(wide, "compare-waterfall")}
     assert after["instructions"] == pytest.approx(-before["instructions"])
     assert query(wide) == {"a": [run], "sa": ["2d"], "b": [run], "sb": ["1d"]}
     wide.back()
-    wait(wide, "document.getElementById('compare-banner').textContent.startsWith('1d → 2d: ▼')")
+    wait(wide, "document.getElementById('compare-banner')?.textContent.startsWith('1d → 2d: ▼')")
 
 
 def test_a_chosen_pair_is_shown_in_every_figure(wide: Chrome, address: str, run: str) -> None:
@@ -127,7 +127,7 @@ def test_a_chosen_pair_is_shown_in_every_figure(wide: Chrome, address: str, run:
     button = wide.find_element(By.CSS_SELECTOR, "#pairs-body [data-key='2d']")
     button.send_keys(Keys.ENTER)
     wait(wide, "document.querySelector('#pairs-body tr.chosen [data-key]').dataset.key === '2d'")
-    wait(wide, "document.getElementById('compare-banner').textContent.startsWith('2d: = same')")
+    wait(wide, "document.getElementById('compare-banner')?.textContent.startsWith('2d: = same')")
     assert query(wide)["pair"] == ["2d"]
     wide.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
     wait(wide, "!location.search.includes('pair')")
@@ -148,10 +148,10 @@ def test_several_b_are_tabs(wide: Chrome, address: str, run: str) -> None:
     metas, _ = list_runs(data_dir("examples"))
     others = [meta.id for meta in metas if meta.id != run]
     wide.get(f"{address}compare?a={run}&b={others[0]}&b={run}&at=1")
-    wait(wide, "document.getElementById('compare-banner').textContent.includes('same launches')")
+    wait(wide, "document.getElementById('compare-banner')?.textContent.includes('same launches')")
     assert len(wide.find_elements(By.CSS_SELECTOR, "#compare-at input")) == 2
     choose(wide, "compare-at", "0")
-    wait(wide, "!document.getElementById('compare-banner').textContent.includes('same launches')")
+    wait(wide, "!document.getElementById('compare-banner')?.textContent.includes('same launches')")
     assert "at" not in query(wide)
 
 

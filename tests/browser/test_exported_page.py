@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from golden_runs import golden_run
-from looking import is_wider_than_its_window, wait
+from looking import WAIT_S, is_wider_than_its_window, wait
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 from ncu_lab.model import Inspection
 from ncu_lab.model.exhibit import Exhibit, ExhibitedRun
@@ -59,9 +60,11 @@ def open_page(chrome: Chrome, place: Path) -> None:
     """Open the file, scroll to the end and back, so that every figure that has a place comes into view."""
     chrome.get(place.as_uri())
     drawn = "[...document.querySelectorAll('.figure')].filter(f => f.clientWidth).every(f => f.dataset.drawn)"
+        # What is drawn above moves a figure on: it may have been out of sight before the page looked.
+        scroll = "arguments[0].scrollIntoView(); return Boolean(arguments[0].dataset.drawn)"
     for figure in chrome.find_elements(By.CSS_SELECTOR, ".figure"):
         if figure.is_displayed():
-            chrome.execute_script("arguments[0].scrollIntoView()", figure)
+            WebDriverWait(chrome, WAIT_S).until(lambda one, figure=figure: one.execute_script(scroll, figure))
     wait(chrome, drawn)
 
 
