@@ -60,8 +60,8 @@ def open_page(chrome: Chrome, place: Path) -> None:
     """Open the file, scroll to the end and back, so that every figure that has a place comes into view."""
     chrome.get(place.as_uri())
     drawn = "[...document.querySelectorAll('.figure')].filter(f => f.clientWidth).every(f => f.dataset.drawn)"
-        # What is drawn above moves a figure on: it may have been out of sight before the page looked.
-        scroll = "arguments[0].scrollIntoView(); return Boolean(arguments[0].dataset.drawn)"
+    # What is drawn above moves a figure on: it may have been out of sight before the page looked.
+    scroll = "arguments[0].scrollIntoView(); return Boolean(arguments[0].dataset.drawn)"
     for figure in chrome.find_elements(By.CSS_SELECTOR, ".figure"):
         if figure.is_displayed():
             WebDriverWait(chrome, WAIT_S).until(lambda one, figure=figure: one.execute_script(scroll, figure))
