@@ -64,7 +64,7 @@ Command = Any
 
 def words_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table of words."""
-    columns = [Column(title, title, align="left") for title in titles]
+    columns = [Column(title, title, align="left", markup=True) for title in titles]
     return markdown_table([dict(zip(titles, row, strict=True)) for row in rows], columns)
 
 

@@ -103,5 +103,5 @@ def _called(mechanism: str) -> str:
 
 
 def _table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    columns = [Column(title, title, align="left") for title in titles]
+    columns = [Column(title, title, align="left", markup=True) for title in titles]
     return markdown_table([dict(zip(titles, row, strict=True)) for row in rows], columns)

@@ -155,7 +155,7 @@ def change(stage: str) -> str:
 def index(_: str) -> str:
     """Return the table of all stages with a link to the page of each."""
     columns = [
-        Column("stage", "stage", align="left"),
+        Column("stage", "stage", align="left", markup=True),
         Column("change", "changes", align="left"),
         Column("type", "type", align="left"),
         Column("time", "time"),

@@ -11,9 +11,8 @@ from ncu_lab.render import numbers
 from ncu_lab.render.cause_words import cause_document, time_sentence
 from ncu_lab.render.history import change_document, reference
 from ncu_lab.render.history_words import amount, chance_words, point_amount, quantity_name, step_words
-from ncu_lab.render.markdown import escaped
 from ncu_lab.render.numbers import MISSING
-from ncu_lab.render.tables import Column, Row, markdown_table
+from ncu_lab.render.tables import Column, Row, escaped, markdown_table
 from ncu_lab.render.terminal import BAD, MUTED, STRONG, Terminal, note_dropped
 from ncu_lab.render.wording import problem_words
 

@@ -22,7 +22,7 @@ from ncu_lab.render.change_words import (
     time_words,
     told_metrics,
 )
-from ncu_lab.render.markdown import escaped
+from ncu_lab.render.tables import escaped
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal
 from ncu_lab.render.wording import context_words, problem_words
 

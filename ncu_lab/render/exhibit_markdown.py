@@ -10,9 +10,9 @@ from ncu_lab.render.diff import comparison_markdown, tally_words
 from ncu_lab.render.expectations import findings_words
 from ncu_lab.render.explanation import ladder_sentences
 from ncu_lab.render.ladder import ladder_columns, ladder_rows, ladder_title
-from ncu_lab.render.markdown import escaped, show_markdown
+from ncu_lab.render.markdown import show_markdown
 from ncu_lab.render.numbers import integer, plain_spaces
-from ncu_lab.render.tables import markdown_table
+from ncu_lab.render.tables import escaped, markdown_table
 from ncu_lab.render.verdict import verdict_words
 from ncu_lab.render.visible import visible
 

@@ -20,9 +20,8 @@ from ncu_lab.render.gate import (
     value_words,
     verdict,
 )
-from ncu_lab.render.markdown import escaped
 from ncu_lab.render.numbers import MISSING, plain_spaces
-from ncu_lab.render.tables import Column, Row, markdown_table
+from ncu_lab.render.tables import Column, Row, escaped, markdown_table
 
 MOST_CHARACTERS = 60_000
 """What fits: GitHub refuses comments of more than 65 536 characters."""
@@ -30,7 +29,7 @@ MOST_CHARACTERS = 60_000
 _COLUMNS = (
     Column("sign", "", align="left"),
     Column("kernel", "kernel", align="left"),
-    Column("key", "quantity", align="left"),
+    Column("key", "quantity", align="left", markup=True),
     Column("a", "before"),
     Column("b", "after"),
     Column("change", "change"),
@@ -87,13 +86,12 @@ def _sign(one: Judged) -> str:
 def _row(one: Judged) -> Row:
     change = one.change
     if one.limit is None or one.outcome == "missing":
-        words = {"notes": escaped(line_words(one))}
-        return {"sign": _sign(one), "kernel": escaped(change.kernel), "key": change.key, **words}
+        return {"sign": _sign(one), "kernel": change.kernel, "key": escaped(change.key), "notes": line_words(one)}
     spread = "" if change.interval is None else f" ± {half_words(change.interval)}"
-    told = [*([escaped(one.why)] if one.outcome == "inconclusive" else []), *map(escaped, notes(change))]
+    told = [*([one.why] if one.outcome == "inconclusive" else []), *notes(change)]
     return {
         "sign": _sign(one),
-        "kernel": escaped(change.kernel),
+        "kernel": change.kernel,
         "key": f"`{change.key}`",
         "a": value_words(change.a, change.unit),
         "b": value_words(change.b, change.unit),

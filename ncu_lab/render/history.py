@@ -23,9 +23,8 @@ from ncu_lab.render.history_words import (
     quantity_name,
     step_words,
 )
-from ncu_lab.render.markdown import escaped
 from ncu_lab.render.numbers import MISSING
-from ncu_lab.render.tables import CAPTION, Column, Row, markdown_table
+from ncu_lab.render.tables import CAPTION, Column, Row, escaped, markdown_table
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, Terminal, note_dropped
 
 _BAR = 12

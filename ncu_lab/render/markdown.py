@@ -17,14 +17,9 @@ from ncu_lab.render.summary import (
     state_words,
     told_around,
 )
-from ncu_lab.render.tables import markdown_table
-
-_NAMES = ("stage", "function")
-"""What of a row of launches a report names; the other columns are ours."""
+from ncu_lab.render.tables import escaped, markdown_table
 
 _GAP = re.compile(r" {2,}")
-_MARKUP = re.compile(r"[\\\\`*<\[]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that would be read as markup; underscores are not within words."""
 
 
 def show_markdown(view: RunView, summaries: Sequence[LaunchSummary], *, code: Code | None = None) -> str:
@@ -32,9 +27,7 @@ def show_markdown(view: RunView, summaries: Sequence[LaunchSummary], *, code: Co
     blocks = [escaped(words) + "\n" for words, _ in state_words(view)]
     if summaries:
         blocks.append(f"**{escaped(run_title(view, summaries))}**\n")
-        rows = [launch_row(one) for one in summaries]
-        named = [{**row, **{key: escaped(row[key]) for key in _NAMES if row[key]}} for row in rows]
-        blocks.append(markdown_table(named, launch_columns(summaries)))
+        blocks.append(markdown_table([launch_row(one) for one in summaries], launch_columns(summaries)))
     for summary in summaries:
         lines = _list(launch_lines(view, summary))
         first, others = told_around(view, summary)
@@ -61,8 +54,3 @@ def _text(parts: Sequence[Part]) -> str:
     """Join the parts of a line; what the terminal sets apart by spaces is here by a dot."""
     words = "".join(part if isinstance(part, str) else part[0] for part in parts)
     return escaped(_GAP.sub(" · ", words.strip()))
-
-
-def escaped(words: str) -> str:
-    """Write words so that none of them is read as markup."""
-    return _MARKUP.sub(lambda found: f"\\{found[0]}", words)

@@ -22,6 +22,9 @@ from ncu_lab.render.numbers import MISSING, plain_spaces
 
 Row = Mapping[str, Any]
 
+_MARKUP = re.compile(r"[\\`*<\[]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#?\w+;)")
+"""Characters that would be read as markup; underscores are not within words."""
+
 CAPTION = "caption"
 """A row with this key alone heads those below it, in the terminal: its text is a line across the columns."""
 
@@ -38,6 +41,7 @@ class Column:
         priority: 0 is always shown; where space is short the column of the highest priority number goes first.
         style: Gives the rich style of the row's cell; colour only adds to words and signs.
         least: For long words: the width the column may be cut down to (with an ellipsis) before others are dropped.
+        markup: Whether its cells are Markdown, for code and links; words of all others are escaped in Markdown.
     """
 
     key: str
@@ -47,6 +51,7 @@ class Column:
     priority: int = 0
     style: Callable[[Row], str] | None = None
     least: int | None = None
+    markup: bool = False
 
     def cell(self, row: Row) -> str:
         """Return the cell as people read it, on one line."""
@@ -102,12 +107,21 @@ def _flat(value: object) -> object:
 
 
 def markdown_table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
-    """Write rows as a Markdown table with the text people read; every column, whatever its priority."""
+    """Write rows as a Markdown table with the text people read; every column, whatever its priority.
+
+    Names, subjects of commits and lines of code stay what they are, whatever they look like: only cells of columns that
+    say ``markup`` are read as Markdown. Titles are ours.
+    """
     ruler = ["---:" if column.align == "right" else "---" for column in columns]
     lines = [[column.title for column in columns], ruler]
-    lines += [[column.cell(row) for column in columns] for row in rows]
-    return "".join("| " + " | ".join(_escaped(cell) for cell in line) + " |\n" for line in lines)
+    lines += [[column.cell(row) if column.markup else escaped(column.cell(row)) for column in columns] for row in rows]
+    return "".join("| " + " | ".join(_in_table(cell) for cell in line) + " |\n" for line in lines)
 
 
-def _escaped(cell: str) -> str:
+def escaped(words: str) -> str:
+    """Write words so that none of them is read as Markdown."""
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", words)
+
+
+def _in_table(cell: str) -> str:
     return plain_spaces(cell).replace("|", "\\|")

@@ -37,9 +37,27 @@ def test_tables_and_lines_show_it() -> None:
     columns = [Column("kernel", "kernel")]
     terminal.table([{"kernel": HOSTILE}], columns)
     emit([{"kernel": HOSTILE}], columns, "markdown", stream)
-    assert stream.getvalue().count(SHOWN) == 4
+    assert stream.getvalue().count(SHOWN) == 3
+    assert SHOWN.replace("[", r"\[").replace("<", r"\<") in stream.getvalue()  # in Markdown no markup either
     assert "\x1b" not in stream.getvalue()
-    assert markdown_table([{"kernel": "a|b"}], columns).endswith("| a\\|b |\n")
+
+
+def test_cells_of_a_markdown_table_are_words_unless_their_column_says_markup() -> None:
+    """Each name renders as itself: by CommonMark a backslash before a mark, by GFM before a pipe, takes its meaning."""
+    names = {
+        "a|b": r"a\|b",
+        "<img src=x>": r"\<img src=x>",
+        "fix `x` in [a](b)": r"fix \`x\` in \[a](b)",
+        "*no*\n| new | row": r"\*no\* \| new \| row",
+        "_x_ a_b": r"\_x\_ a_b",
+        "~~gone~~ @last~1": r"\~\~gone\~\~ @last~1",
+        "&lt; R&D": r"\&lt; R&D",
+        "back\\slash": r"back\\slash",
+    }
+    table = markdown_table([{"subject": name} for name in names], [Column("subject", "subject", align="left")])
+    assert table.splitlines()[2:] == [f"| {text} |" for text in names.values()]
+    code = markdown_table([{"key": "`a|b_`"}], [Column("key", "key", markup=True)])
+    assert code.endswith("| `a\\|b_` |\n")
 
 
 def test_json_gives_the_name_back_and_steers_nothing() -> None:
