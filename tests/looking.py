@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -20,6 +22,27 @@ def wait(browser: Chrome, condition: str) -> None:
     WebDriverWait(browser, WAIT_S).until(
         lambda one: one.execute_script(f"return Boolean({condition})"), f"never true: {condition}"
     )
+
+
+def settles(browser: Chrome, read: Callable[[], Any], expected: Any) -> None:
+    """Wait until reading a page gives what is expected: its parts are drawn one after another, a figure perhaps twice.
+
+    Args:
+        browser: Where the page is.
+        read: Reads it; what is not there yet, or just being replaced, counts as something else.
+        expected: What it should give.
+    """
+    seen: list[Any] = [None]
+
+    def is_there(_: Chrome) -> bool:
+        seen[0] = read()
+        return bool(seen[0] == expected)
+
+    gone = (WebDriverException, StopIteration)
+    try:
+        WebDriverWait(browser, WAIT_S, ignored_exceptions=gone).until(is_there)
+    except TimeoutException:
+        assert seen[0] == expected
 
 
 def traces(browser: Chrome, figure: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import history_repo
 import pytest
-from looking import PLOT, is_wider_than_its_window, query, text, traces, wait
+from looking import PLOT, is_wider_than_its_window, query, settles, text, traces, wait
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -136,14 +136,14 @@ def test_a_range_is_dragged_out_kept_in_the_address_and_taken_back(wide: Chrome,
 
 def test_an_address_restores_stage_metric_and_theme(wide: Chrome, address: str, store: Path) -> None:
     open_page(wide, address, "?metric=shared_store_bank_conflicts&stage=gram&theme=dark")
-    assert trace(wide, "median")["y"] == [
-        point.estimate.value for point in told(store, "shared_store_bank_conflicts").points
-    ]
-    assert "×6.62" in text(wide, "history-banner")
-    assert wide.execute_script("return document.documentElement.dataset.theme") == "dark"
+    conflicts = [point.estimate.value for point in told(store, "shared_store_bank_conflicts").points]
+    settles(wide, lambda: trace(wide, "median")["y"], conflicts)
+    settles(wide, lambda: "×6.62" in text(wide, "history-banner"), True)
+    settles(wide, lambda: wide.execute_script("return document.documentElement.dataset.theme"), "dark")
     open_page(wide, address, "?stage=product&theme=light")
-    assert lines(wide) == []
-    assert "No change in nine commits" in text(wide, "history-banner")
+    settles(wide, lambda: "No change in nine commits" in text(wide, "history-banner"), True)
+    settles(wide, lambda: trace(wide, "median")["y"], [p.estimate.value for p in told(store, stage="product").points])
+    settles(wide, lambda: lines(wide), [])
 
 
 def test_what_cannot_be_followed_is_said(wide: Chrome, address: str) -> None:
