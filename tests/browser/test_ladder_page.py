@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import builders
 import pytest
 from golden_runs import golden_run
-from looking import PLOT, choose, query, text, traces, wait
+from looking import PLOT, choose, query, settles, text, traces, wait
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -228,6 +228,43 @@ def test_arrow_keys_move_the_selection_and_rows_lie_over_their_names(wide: Chrom
         "return [box.y + box.height / 2, gd.getBoundingClientRect().y + l.yaxis._offset + l.yaxis.d2p(6)]"
     )
     assert middle == pytest.approx(drawn, abs=2)
+
+
+def test_a_stage_is_chosen_by_keys_alone_in_every_figure_and_the_ring_shows_where(wide: Chrome, address: str) -> None:
+    open_page(wide, address)
+
+    def press(key: str) -> None:
+        ActionChains(wide).send_keys(key).perform()
+
+    def focused() -> tuple[str, str, str]:
+        row = wide.switch_to.active_element
+        ring = "return getComputedStyle(arguments[0].closest('label')).outline"
+        return row.accessible_name, row.aria_role, wide.execute_script(ring, row)
+
+    for _ in range(60):
+        press(Keys.TAB)
+        if wide.execute_script("return Boolean(document.activeElement.closest('#matrix-rows'))"):
+            break
+    name, role, ring = focused()
+    assert (name, role) == ("naive", "radio")
+    assert "solid 2px" in ring
+    assert selected_row(wide) == ""
+    ends = wide.execute_script("return [...document.querySelectorAll('#stage input:enabled')].map(r => r.value)")
+    for key, stage in (
+        (Keys.ENTER, "naive"), (Keys.ARROW_DOWN, ends[1]), (Keys.ARROW_UP, "naive"), (Keys.END, ends[-1]),
+        (Keys.HOME, "naive"), (Keys.ARROW_DOWN, ends[1]),
+    ):  # fmt: skip
+        press(key)
+        settles(wide, lambda: query(wide).get("stage"), [stage])
+        settles(wide, lambda: selected_row(wide) == focused()[0] != "", True)
+    for figure in ("matrix", "speed"):
+        wait(wide, f"({PLOT % figure}).layout.yaxis.ticktext.includes('<b>{ends[1]}</b>')")
+    wait(wide, f"({PLOT % 'roofline'}).layout.annotations.some(a => a.text === '<b>{ends[1]}</b>')")
+    press(Keys.ESCAPE)
+    settles(wide, lambda: (selected_row(wide), query(wide).get("stage")), ("", None))
+    assert "solid 2px" in focused()[2]  # where it was, to go on from there
+    press(Keys.ENTER)
+    settles(wide, lambda: query(wide).get("stage"), [ends[1]])
 
 
 def test_every_value_is_also_in_a_table(wide: Chrome, address: str) -> None:

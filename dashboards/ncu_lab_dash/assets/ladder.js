@@ -37,3 +37,23 @@
     }
   }).observe(document.documentElement, { subtree: true, attributes: true, attributeFilter: ["data-ends"] });
 })();
+
+// The stages that lie over the matrix are radio buttons, between which arrow keys move the selection. Enter chooses the
+// one that has the focus, Home and End the first and the last; Escape clears (browser.js).
+(function () {
+  "use strict";
+
+  const ROWS = "#matrix-rows input:not(:disabled)";
+
+  document.addEventListener("keydown", function (event) {
+    const row = event.target.closest(ROWS);
+    if (!row || event.ctrlKey || event.metaKey || event.altKey) { return; }
+    const rows = [...document.querySelectorAll(ROWS)];
+    const chosen = { Enter: row, Home: rows[0], End: rows[rows.length - 1] }[event.key];
+    if (chosen) {
+      event.preventDefault();
+      chosen.focus();
+      chosen.click();
+    }
+  });
+})();
