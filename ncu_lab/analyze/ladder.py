@@ -255,7 +255,10 @@ def _row(
 
 
 def _time_ratio(found: Measured, reference: Measured | None) -> float | None:
-    """Return the reference's time over the stage's, both by the stage's source of time."""
+    """Return the reference's time over the stage's, both by the stage's source of time.
+
+    Of timings, interleaved and alone, it is the smaller of the two ratios; of profiled durations there is one.
+    """
     if found.source == "timings":
         return found.timing.time_ratio if found.timing else None
     if reference is None or not reference.profiled_ns or not found.profiled_ns:
