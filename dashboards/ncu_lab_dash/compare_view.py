@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode
 
 from ncu_lab.render.figures.roofline import Level
 from ncu_lab.render.palette import ThemeName
-from ncu_lab_dash.told import number_of, one_of, text_of
+from ncu_lab_dash.told import number_of, one_of, reference_of, text_of
 
 Waits = Literal["cycles", "share"]
 Rows = Literal["changed", "all"]
@@ -104,14 +104,14 @@ def read_view(found: Mapping[str, Any]) -> CompareView:
     default = CompareView()
     told = found.get("b")
     others = told if isinstance(told, list | tuple) else [told]
-    b = tuple(dict.fromkeys(one for one in others if isinstance(one, str) and one))[:MOST_B]
+    b = tuple(dict.fromkeys(one for other in others if (one := reference_of(other))))[:MOST_B]
     at = number_of(found.get("at")) or 0
     return CompareView(
-        a=text_of(found.get("a")),
-        sa=text_of(found.get("sa")),
+        a=reference_of(found.get("a")),
+        sa=reference_of(found.get("sa")),
         la=number_of(found.get("la")),
         b=b,
-        sb=text_of(found.get("sb")),
+        sb=reference_of(found.get("sb")),
         lb=number_of(found.get("lb")),
         at=at if at < len(b) else 0,
         pair=text_of(found.get("pair")),

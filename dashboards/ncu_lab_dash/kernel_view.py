@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from ncu_lab.render.palette import ThemeName
-from ncu_lab_dash.told import number_of, one_of, text_of
+from ncu_lab_dash.told import number_of, one_of, reference_of, text_of
 
 CodeView = Literal["source", "sass", "both"]
 SpotSort = Literal["samples", "source", "excess", "executed"]
@@ -72,9 +72,9 @@ def read_view(found: Mapping[str, Any]) -> KernelView:
     """Read a view from values by field, of whatever kind a browser sent; what is unknown falls back to the default."""
     default = KernelView()
     return KernelView(
-        run=text_of(found.get("run")),
+        run=reference_of(found.get("run")),
         launch=number_of(found.get("launch")),
-        stage=text_of(found.get("stage")),
+        stage=reference_of(found.get("stage")),
         units=one_of(found.get("units"), get_args(Units), default.units),
         amounts=one_of(found.get("amounts"), get_args(Amounts), default.amounts),
         code=one_of(found.get("code"), get_args(CodeView), default.code),

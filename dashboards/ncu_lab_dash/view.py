@@ -14,7 +14,7 @@ from ncu_lab.render.figures.roofline import Level
 from ncu_lab.render.figures.rows import Sort
 from ncu_lab.render.figures.stalls import Scale
 from ncu_lab.render.palette import ThemeName
-from ncu_lab_dash.told import one_of, text_of
+from ncu_lab_dash.told import one_of, reference_of, text_of
 
 ALONE = "none"
 """The roofline with no other ladder drawn over it."""
@@ -79,9 +79,9 @@ def read_view(found: Mapping[str, Any]) -> View:
     return View(
         problem=text_of(found.get("problem")),
         device=text_of(found.get("device")),
-        stage=text_of(found.get("stage")),
-        a=text_of(found.get("a")) or default.a,
-        b=text_of(found.get("b")) or default.b,
+        stage=reference_of(found.get("stage")),
+        a=reference_of(found.get("a")) or default.a,
+        b=reference_of(found.get("b")) or default.b,
         focus=one_of(found.get("focus"), tuple(STALL_FAMILIES), None),
         level=one_of(found.get("level"), get_args(Level), default.level),
         family=one_of(found.get("family"), get_args(Family), default.family),

@@ -1,6 +1,7 @@
 """The Kernel page without a browser: addresses, choices, hot spots, search, what stands in place of missing data."""
 
 from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
 from dash import html
@@ -12,7 +13,7 @@ from ncu_lab.model import HotSpots, MetricValue, Spot
 from ncu_lab.render.palette import LIGHT
 from ncu_lab.store import Store
 from ncu_lab.workflows.inspecting import inspect
-from ncu_lab_dash import ids, kernel_cards
+from ncu_lab_dash import compare_view, ids, kernel_cards
 from ncu_lab_dash.data import LadderData
 from ncu_lab_dash.kernel_figures import draw_chart, draw_stalls, draw_units
 from ncu_lab_dash.kernel_spots import find_spot, is_of, spot_key, spot_tables
@@ -41,6 +42,18 @@ def test_values_that_no_page_writes_fall_back():
     assert read_view({"launch": "12345678901"}).launch is None
     assert read_search(17) == KernelView()
     assert kernel_address("a/../b", stage="2d") == "/kernel?run=a%2F..%2Fb&stage=2d"
+
+
+def test_what_an_address_names_is_cut_before_it_reaches_a_list():
+    endless = "x" * 500_000
+    for view in (read_search(f"?run={endless}"), compare_view.read_search(f"?a={endless}&sa={endless}")):
+        assert 200 < len(view.search()) < 1_000
+        assert view.search().endswith(quote("x…"))
+    both = compare_view.read_search(f"?b={endless}1&b={endless}2&b=20261130").b
+    assert [len(one) for one in both] == [301, 8]
+    assert run_options([], read_search(f"?run={endless}").run)[0]["label"].endswith("x…")
+    branch = "rev:" + "b" * 255
+    assert compare_view.read_search(f"?a={branch}").a == branch
 
 
 @pytest.fixture
