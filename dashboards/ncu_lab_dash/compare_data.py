@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
@@ -25,7 +24,6 @@ from ncu_lab_dash.compare_view import CompareView
 from ncu_lab_dash.run_data import Recent, RunData
 
 _KEPT = 12
-_LAST = re.compile(r"@last(?:~(\d{1,6}))?")
 _LEAST_HASH = 4
 
 
@@ -47,7 +45,7 @@ class ServedShelf:
         """
         kind, colon, rest = reference.partition(":")
         outright = kind if colon and kind in ("run", "rev", "stage") else ""
-        if outright in ("run", "stage") or (not outright and self._by_id(reference) is not None):
+        if outright in ("run", "stage") or (not outright and self.runs.key_of(reference) is not None):
             return []
         wanted = rest if outright else reference
         complete = [meta for meta in self.runs.shown() if meta.status == "complete" and meta.git.commit]
@@ -64,7 +62,7 @@ class ServedShelf:
         kind, colon, rest = reference.partition(":")
         outright = kind if colon and kind in ("run", "rev", "stage") else ""
         wanted = rest if outright else reference
-        if outright in ("", "run") and (run := self._by_id(wanted)) is not None:
+        if outright in ("", "run") and (run := self.runs.key_of(wanted)) is not None:
             return Found(self.runs.run(run))
         if outright in ("", "stage"):
             metas = self.runs.shown()
@@ -79,23 +77,6 @@ class ServedShelf:
     def read(self, run: str) -> Run:
         """Read a run by its id, or take it as it is kept."""
         return self.runs.run(run)
-
-    def _by_id(self, text: str) -> str | None:
-        """Return the id of a run or the key of an opened file: given whole, by its beginning, or by its place.
-
-        Raises:
-            InputError: When several runs are meant.
-        """
-        if self.runs.find_opened(text) is not None:
-            return text
-        metas = self.runs.shown()
-        if last := _LAST.fullmatch(text):
-            place = int(last[1] or 0)
-            return metas[place].id if place < len(metas) else None
-        found = [meta.id for meta in metas if text and meta.id.startswith(text)]
-        if len(found) > 1 and text not in found:
-            raise InputError(f'"{text}" begins the ids of {len(found)} runs', "Choose one of them.")
-        return text if text in found else next(iter(found), None)
 
 
 def _is_of(run_commit: str, commit: str | None, text: str) -> bool:

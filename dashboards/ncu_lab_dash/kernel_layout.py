@@ -9,7 +9,7 @@ from ncu_lab.errors import NcuLabError
 from ncu_lab.render.visible import visible
 from ncu_lab_dash import ids
 from ncu_lab_dash.kernel_view import KernelView, read_search
-from ncu_lab_dash.parts import aria, card, card_head, code, export_buttons, figure_card, segmented
+from ncu_lab_dash.parts import aria, card, card_head, code, export_buttons, figure_card, held, segmented
 
 
 def layout(search: str = "") -> html.Div:
@@ -146,4 +146,6 @@ def empty_state(error: NcuLabError, run: str | None) -> html.Div:
             className="card empty",
         )
     why = [html.P(visible(as_called(text))) for text in (error.message, error.hint) if text]
-    return html.Div([html.H2("No launch matches this address"), *why], className="card empty")
+    clear = html.A("Show the newest run", href="/kernel", className="button", **held(page=""))
+    buttons = html.Div(clear, className="buttons")
+    return html.Div([html.H2("No launch matches this address"), *why, buttons], className="card empty")

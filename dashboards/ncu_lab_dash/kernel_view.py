@@ -22,7 +22,7 @@ class KernelView:
 
     Attributes:
         run: Id of a run, or key of an opened file.
-        launch: Row of its launches table.
+        launch: Row of its launches table; what stands there and is no number, as it was asked for.
         stage: Stage to open with, where no launch is named.
         units: The six largest units of each side, or all.
         amounts: The memory chart in amounts, or per second.
@@ -35,7 +35,7 @@ class KernelView:
     """
 
     run: str | None = None
-    launch: int | None = None
+    launch: int | str | None = None
     stage: str | None = None
     units: Units = "largest"
     amounts: Amounts = "amount"
@@ -45,6 +45,11 @@ class KernelView:
     line: str | None = None
     metric: str | None = None
     theme: ThemeName | None = None
+
+    @property
+    def launch_number(self) -> int | None:
+        """The launch; None where none is named that could be one."""
+        return self.launch if isinstance(self.launch, int) else None
 
     def search(self) -> str:
         """Write the view as the query of an address; what is as by default is left out."""
@@ -68,12 +73,17 @@ def read_search(search: Any) -> KernelView:
     return read_view(dict(parse_qsl(text.removeprefix("?"))))
 
 
+def _launch_of(value: Any) -> int | str | None:
+    number = number_of(value)
+    return number if number is not None else reference_of(value)
+
+
 def read_view(found: Mapping[str, Any]) -> KernelView:
     """Read a view from values by field, of whatever kind a browser sent; what is unknown falls back to the default."""
     default = KernelView()
     return KernelView(
         run=reference_of(found.get("run")),
-        launch=number_of(found.get("launch")),
+        launch=_launch_of(found.get("launch")),
         stage=reference_of(found.get("stage")),
         units=one_of(found.get("units"), get_args(Units), default.units),
         amounts=one_of(found.get("amounts"), get_args(Amounts), default.amounts),

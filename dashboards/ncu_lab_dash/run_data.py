@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ T = TypeVar("T")
 _RUNS_KEPT = 4
 _LAUNCHES_KEPT = 48
 _OUTLINES_KEPT = 512
+
+_LAST = re.compile(r"@last(?:~(\d{1,6}))?")
 
 FindOpened = Callable[[str], Run | None]
 """Finds a file that was opened without storing it, by its key."""
@@ -89,6 +92,26 @@ class RunData:
     def shown(self) -> list[RunMeta]:
         """Return the runs of the store that have launches to show, newest first."""
         return [meta for meta in self.listed()[0] if meta.status in USABLE]
+
+    def key_of(self, reference: str) -> str | None:
+        """Return the id of a run or the key of an opened file that is meant; None where there is none.
+
+        Args:
+            reference: It whole, the beginning of an id, or ``@last~n``: the newest run, or the n-th before it.
+
+        Raises:
+            InputError: When several runs are meant, or the store cannot be listed.
+        """
+        if self.find_opened(reference) is not None:
+            return reference
+        metas = self.shown()
+        if last := _LAST.fullmatch(reference):
+            place = int(last[1] or 0)
+            return metas[place].id if place < len(metas) else None
+        found = [meta.id for meta in metas if reference and meta.id.startswith(reference)]
+        if len(found) > 1 and reference not in found:
+            raise InputError(f'"{reference}" begins the ids of {len(found)} runs', "Choose one of them.")
+        return reference if reference in found else next(iter(found), None)
 
     def run(self, key: str) -> Run:
         """Return a run by its id, or an opened file by its key.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +18,7 @@ from ncu_lab.render.visible import visible
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab_dash import ids, kernel_cards
 from ncu_lab_dash.drawn import card_outputs, card_values
+from ncu_lab_dash.kernel_choice import entries_of, find_shown, move, settle
 from ncu_lab_dash.kernel_figures import (
     Drawn,
     draw_chart,
@@ -32,7 +32,7 @@ from ncu_lab_dash.kernel_spots import spot_tables
 from ncu_lab_dash.kernel_view import KernelView, read_search, read_view
 from ncu_lab_dash.opened import KEY
 from ncu_lab_dash.parts import in_list, searched, unbroken
-from ncu_lab_dash.run_data import RunData, default_launch
+from ncu_lab_dash.run_data import RunData
 from ncu_lab_dash.screen import Screen, read_screen, theme_of
 from ncu_lab_dash.served import Served
 
@@ -73,33 +73,6 @@ def register(app: Dash, served: Served) -> None:
         _register_figure(app, served.runs, name, draw, fields)
     _register_spots(app, served.runs)
     _register_tables(app, served.runs)
-
-
-def settle(view: KernelView, runs: RunData) -> KernelView:
-    """Choose what the address leaves open: the newest run, its longest launch or that of the stage."""
-    try:
-        metas = runs.shown()
-        run = view.run
-        if run is None and view.stage:
-            run = next((meta.id for meta in metas if view.stage in meta.stages), None)
-        run = run or next((meta.id for meta in metas), None)
-        if run is None:
-            return view
-        entries = runs.launches(run)
-    except NcuLabError:
-        # The page's words tell why there is nothing to show.
-        return view
-    launch = view.launch if view.launch is not None else default_launch(entries, view.stage)
-    return replace(view, run=run, launch=launch, stage=None)
-
-
-def move(view: KernelView, triggers: Set[str], shown: Any, runs: RunData) -> KernelView:
-    """Return the view after controls changed: another run shows the same stage, another launch no chosen line."""
-    if ids.KERNEL_RUN not in triggers:
-        return replace(view, line=None) if ids.KERNEL_LAUNCH in triggers else view
-    stage = shown.get("stage") if isinstance(shown, dict) else None
-    stage = stage if isinstance(stage, str) else None
-    return settle(replace(view, launch=None, line=None, stage=stage), runs)
 
 
 def run_options(metas: list[RunMeta], shown: str | None, opened: str = "opened file") -> list[dict[str, str]]:
@@ -189,14 +162,14 @@ def _register_view(app: Dash, runs: RunData) -> None:
             view = move(read_view({**chosen, "theme": theme}), triggers, shown, runs)
         held = {name: _held(view, name) for name in fields}
         controls = [no_update if held[name] == (chosen[name] or None) else held[name] for name in fields]
-        now, stage, entries = _now(view, runs)
+        now, entries = _now(view, runs)
         lists = opens or ids.VERSION in triggers or shown.get("run") != view.run
         return (
             no_update if opens else view.search(),
             *controls,
-            no_update if now == shown else {**now, "stage": stage},
+            no_update if now == shown else now,
             _run_options(runs, view.run) if lists else no_update,
-            launch_options(entries, view.launch) if lists else no_update,
+            launch_options(entries, view.launch_number) if lists else no_update,
         )
 
     @app.callback(
@@ -207,10 +180,10 @@ def _register_view(app: Dash, runs: RunData) -> None:
     )
     def search(words: Any, shown: Any) -> Any:
         view = read_view(shown if isinstance(shown, dict) else {})
-        _, _, entries = _now(view, runs)
+        entries = entries_of(view, runs)
         if len(entries) <= MOST_LAUNCHES:
             raise PreventUpdate
-        return launch_options(entries, view.launch, words if isinstance(words, str) else "")
+        return launch_options(entries, view.launch_number, words if isinstance(words, str) else "")
 
 
 def _held(view: KernelView, name: str) -> Any:
@@ -218,14 +191,11 @@ def _held(view: KernelView, name: str) -> Any:
     return str(value) if name == "launch" and value is not None else value
 
 
-def _now(view: KernelView, runs: RunData) -> tuple[dict[str, Any], str | None, list[LaunchEntry]]:
-    """Return what is shown, the stage of its launch, and the launches of its run."""
-    try:
-        entries = runs.launches(view.run) if view.run else []
-    except NcuLabError:
-        entries = []  # the page's words tell why
-    stage = next((one.stage for one in entries if one.launch == view.launch), None)
-    return {"run": view.run, "launch": view.launch, "version": runs.version()}, stage, entries
+def _now(view: KernelView, runs: RunData) -> tuple[dict[str, Any], list[LaunchEntry]]:
+    """Return what is shown, with the stage of its launch or else the one asked for, and the launches of its run."""
+    entries = entries_of(view, runs)
+    stage = view.stage or next((one.stage for one in entries if one.launch == view.launch), None)
+    return {"run": view.run, "launch": view.launch, "version": runs.version(), "stage": stage}, entries
 
 
 def _run_options(runs: RunData, shown: str | None) -> list[dict[str, str]]:
@@ -238,7 +208,7 @@ def _run_options(runs: RunData, shown: str | None) -> list[dict[str, str]]:
 def _shown(told: Any) -> tuple[str | None, int | None]:
     """Read which launch is shown, of whatever a browser sent."""
     view = read_view(told if isinstance(told, dict) else {})
-    return view.run, view.launch
+    return view.run, view.launch_number
 
 
 def _register_page(app: Dash, served: Served) -> None:
@@ -256,14 +226,14 @@ def _register_page(app: Dash, served: Served) -> None:
     def write_page(told: Any) -> tuple[Any, ...]:
         if told is None:
             raise PreventUpdate
-        run, launch = _shown(told)
+        view = read_view(told if isinstance(told, dict) else {})
         try:
-            found = served.runs.inspection(run or "", launch if launch is not None else 0)
-            entries = served.runs.launches(run or "")
+            found = find_shown(view, served.runs)
+            entries = entries_of(view, served.runs)
         except NcuLabError as error:
-            return "is-empty", empty_state(error, run), [], [], [], "banner", [], []
+            return "is-empty", empty_state(error, view.run), [], [], [], "banner", [], []
         meta = found.view.run.meta
-        link = urlencode({"run": run, "launch": launch})
+        link = urlencode({"run": view.run, "launch": view.launch})
         context = [
             *kernel_cards.context_items(meta, len(entries)),
             html.Span(link, className="shown-query", hidden=True),

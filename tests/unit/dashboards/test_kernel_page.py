@@ -15,10 +15,11 @@ from ncu_lab.store import Store
 from ncu_lab.workflows.inspecting import inspect
 from ncu_lab_dash import compare_view, ids, kernel_cards
 from ncu_lab_dash.data import LadderData
+from ncu_lab_dash.kernel_choice import find_shown, move, settle
 from ncu_lab_dash.kernel_figures import draw_chart, draw_stalls, draw_units
 from ncu_lab_dash.kernel_spots import find_spot, is_of, spot_key, spot_tables
 from ncu_lab_dash.kernel_view import KernelView, kernel_address, read_search, read_view
-from ncu_lab_dash.pages.kernel import launch_options, move, run_options, settle
+from ncu_lab_dash.pages.kernel import launch_options, run_options
 from ncu_lab_dash.parts import searched
 from ncu_lab_dash.run_data import Recent, RunData
 from ncu_lab_dash.screen import Screen
@@ -37,9 +38,9 @@ def test_an_address_restores_the_view_it_was_made_of(view):
 
 
 def test_values_that_no_page_writes_fall_back():
-    assert read_search("?launch=-1&sort=evil&code=3&units=") == KernelView()
+    assert read_search("?launch=&sort=evil&code=3&units=") == KernelView()
     assert read_view({"launch": True, "run": ["x"], "line": 3}) == KernelView()
-    assert read_view({"launch": "12345678901"}).launch is None
+    assert read_view({"launch": "12345678901"}).launch_number is None
     assert read_search(17) == KernelView()
     assert kernel_address("a/../b", stage="2d") == "/kernel?run=a%2F..%2Fb&stage=2d"
 
@@ -69,10 +70,40 @@ def test_what_the_address_leaves_open_is_the_newest_runs_longest_launch(runs):
     assert settle(KernelView(run="gone"), runs) == KernelView(run="gone")
 
 
+def test_what_an_address_asks_for_and_is_not_there_is_said_with_what_is(runs):
+    run = runs.shown()[0].id
+    for search, message, hint in (
+        ("?stage=navie", f'run {run} has no stage "navie"', "Nearest: naive. It has: naive, 2d, cublas-fp32."),
+        (f"?run={run}&stage=zzz", f'run {run} has no stage "zzz"', "It has: naive, 2d, cublas-fp32."),
+        ("?launch=-1", f'run {run} has no launch "-1"', "It has launches 0 to 2."),
+        ("?launch=2d", f'run {run} has no launch "2d"', "It has launches 0 to 2."),
+        ("?launch=3", f"run {run} has no launch 3", "It has 3 launches, from 0."),
+    ):
+        with pytest.raises(InputError) as refused:
+            find_shown(settle(read_search(search), runs), runs)
+        assert (refused.value.message, refused.value.hint) == (message, hint)
+    assert find_shown(settle(read_search("?stage=2d"), runs), runs).view.summaries[0].stage == "2d"
+
+
+def test_a_run_may_be_named_as_compare_names_it(runs, tmp_path):
+    first = runs.shown()[0].id
+    newer = "20261201T011207-ladder-4f2c9ab-91c9"
+    Store(tmp_path).write(golden_run(["naive"], run_id=newer, created="2026-12-01T01:12:07+00:00"))
+    for reference, meant in ((first[:8], first), ("@last", newer), ("@last~1", first), (f"run:{newer}", newer)):
+        assert settle(KernelView(run=reference), runs) == KernelView(run=meant, launch=0)
+    with pytest.raises(InputError, match='"2026" begins the ids of 2 runs'):
+        find_shown(settle(KernelView(run="2026"), runs), runs)
+    for reference in ("@last~2", "../reports"):
+        with pytest.raises(InputError, match="there is no run"):
+            find_shown(settle(KernelView(run=reference), runs), runs)
+
+
 def test_another_run_shows_the_same_stage_and_another_launch_drops_the_line(runs):
     view = KernelView(run=runs.shown()[0].id, launch=0, line="k.cu:1")
     moved = move(view, {ids.KERNEL_RUN}, {"stage": "2d"}, runs)
     assert (moved.launch, moved.line) == (1, None)
+    moved = move(view, {ids.KERNEL_RUN}, {"stage": "gone"}, runs)
+    assert (moved.launch, moved.stage) == (0, None)
     assert move(view, {ids.KERNEL_LAUNCH}, None, runs).line is None
     assert move(view, {ids.SPOTS_SORT}, None, runs) is view
 
