@@ -20,6 +20,9 @@ CARDS = "cards"
 HEADING = "heading"
 LEAD = "lead"
 EMPTY = "empty"
+UNMATCHED = "unmatched"
+"""What of the address of a ladder is not there."""
+
 NOTICES = "notices"
 
 PROBLEM = "problem"

@@ -8,9 +8,11 @@ from dash import dcc, html
 
 from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
-from ncu_lab.model import Family
+from ncu_lab.model import Family, Ladder
 from ncu_lab.render.figures import matrix, roofline
+from ncu_lab.render.visible import visible
 from ncu_lab_dash import ids
+from ncu_lab_dash.no_match import nearest_words
 from ncu_lab_dash.parts import (
     aria,
     card,
@@ -22,7 +24,8 @@ from ncu_lab_dash.parts import (
     segmented,
     table_view,
 )
-from ncu_lab_dash.view import ALONE, AUTO
+from ncu_lab_dash.screen import Screen
+from ncu_lab_dash.view import ALONE, AUTO, View
 
 PANEL_TITLES: Mapping[matrix.PanelName, str] = {
     "duration": "Time",
@@ -73,6 +76,7 @@ def _main() -> html.Main:
             html.Div(id=ids.EMPTY),
             html.Div(
                 [
+                    html.Div(id=ids.UNMATCHED, role="status"),
                     html.Div(panels, className="by-panel"),
                     _matrix_card(),
                     _theory_card(),
@@ -166,6 +170,16 @@ def _steps_card() -> html.Section:
 def _fall_card() -> html.Section:
     """Return the card of the waterfall, between any two stages."""
     return figure_card(ids.FALL, [html.Div(id=ids.FALL_ENDS, className="ends")])
+
+
+def unmatched(ladder: Ladder, view: View, _: Screen) -> html.Div | None:
+    """Return what stands above the cards when the address selects a stage that is not here; None where it is."""
+    if view.stage is None or ladder.row(view.stage) is not None:
+        return None
+    there = [row.stage.id for row in (*ladder.rows, *ladder.references)]
+    words = f'No stage "{visible(view.stage)}" on this ladder. {nearest_words(view.stage, there)}'
+    clear = html.Button("Clear", **held(clear=ids.STAGE))
+    return html.Div([html.P(words), html.Div(clear, className="buttons")], className="card")
 
 
 def empty_state(error: NcuLabError, *, any_ladder: bool, others: int = 0) -> html.Div:

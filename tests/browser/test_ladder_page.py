@@ -267,6 +267,15 @@ def test_a_stage_is_chosen_by_keys_alone_in_every_figure_and_the_ring_shows_wher
     settles(wide, lambda: query(wide).get("stage"), [ends[1]])
 
 
+def test_a_stage_that_is_not_there_is_said_and_cleared(wide: Chrome, address: str) -> None:
+    open_page(wide, f"{address}?stage=navie&sort=duration")
+    said = 'No stage "navie" on this ladder. Nearest: naive.'
+    settles(wide, lambda: text(wide, "unmatched").startswith(said), True)
+    wide.find_element(By.CSS_SELECTOR, "#unmatched button").click()
+    settles(wide, lambda: text(wide, "unmatched"), "")
+    assert query(wide) == {**SHOWN, "sort": ["duration"]}
+
+
 def test_every_value_is_also_in_a_table(wide: Chrome, address: str) -> None:
     open_page(wide, address)
     wide.find_element(By.CSS_SELECTOR, "#matrix-details summary").click()

@@ -56,4 +56,10 @@
       chosen.click();
     }
   });
+
+  // A button with data-clear takes back what that control holds.
+  document.addEventListener("click", function (event) {
+    const clear = event.target.closest("[data-clear]");
+    if (clear) { window.dash_clientside.set_props(clear.dataset.clear, { value: null }); }
+  });
 })();

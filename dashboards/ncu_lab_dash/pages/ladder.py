@@ -29,7 +29,7 @@ from ncu_lab_dash.ladder_cards import (
     show_steps_legend,
     show_theory,
 )
-from ncu_lab_dash.ladder_layout import ALWAYS, empty_state, layout
+from ncu_lab_dash.ladder_layout import ALWAYS, empty_state, layout, unmatched
 from ncu_lab_dash.parts import TABLE, table_json, unbroken
 from ncu_lab_dash.reconcile import CONTROLS, GRAPHS, opens, reconcile
 from ncu_lab_dash.screen import Screen, column_width, is_by_panel, matrix_width, theme_of
@@ -97,6 +97,7 @@ def register(app: Dash, served: Served) -> None:
     show(app, data, roofline_figure, Output(ids.ROOFLINE, "figure"), *roofline_fields, *look, later=True)
     show(app, data, draw_speed, Output(ids.SPEED, "figure"), *look, later=True)
     show(app, data, offer_stages, [Output(ids.STAGE, "options"), Output(ids.MATRIX_ROWS, "style")], "sort")
+    show(app, data, unmatched, _written(ids.UNMATCHED), "stage")
     matrix_words = (ids.MATRIX_TITLE, ids.MATRIX_NOTE, ids.MATRIX_LEGEND, ids.MATRIX_FOOT, ids.MATRIX_TABLE)
     show(app, data, write_matrix, [_written(one) for one in matrix_words], *order, "theme")
     roofline_words = (ids.ROOFLINE_TITLE, ids.ROOFLINE_FOOT, ids.ROOFLINE_TABLE)

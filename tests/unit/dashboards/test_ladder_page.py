@@ -24,7 +24,7 @@ from ncu_lab_dash.ladder_cards import (
     show_steps,
     show_theory,
 )
-from ncu_lab_dash.ladder_layout import empty_state
+from ncu_lab_dash.ladder_layout import empty_state, unmatched
 from ncu_lab_dash.pages.ladder import draw_matrix
 from ncu_lab_dash.screen import Screen
 from ncu_lab_dash.view import View, read_search
@@ -51,6 +51,17 @@ def text_of(component):
 def finding(status, measured=None, lacks=""):
     expected = Expectation("build:registers", "at_most", None, 128, "theory", "64 sums and 64 others.")
     return Finding(expected, status, measured, None if measured is None else 128 - measured, lacks)
+
+
+def test_a_stage_that_is_not_on_the_ladder_is_said_with_the_nearest_and_a_way_out(shown):
+    told = unmatched(shown, View(stage="warptield"), SCREEN)
+    assert text_of(told).startswith(
+        'No stage "warptield" on this ladder. Nearest: warptiled. It has: naive, coalesced,'
+    )
+    assert "cublas-fp32" in text_of(told)
+    assert "Nearest" not in text_of(unmatched(shown, View(stage="?"), SCREEN))
+    assert unmatched(shown, View(stage="2d"), SCREEN) is None
+    assert unmatched(shown, View(), SCREEN) is None
 
 
 def test_any_two_stages_are_split_and_the_parts_add_up(shown):
