@@ -35,6 +35,8 @@ def opened_card(opened: Opened, may_keep: bool, told: str | None = None) -> html
     if opened.error is not None:
         body += [html.P(visible(opened.error.message)), html.P(visible(opened.error.hint or ""), className="muted")]
     if opened.run is not None:
+        if opened.run.launches.empty:
+            body.append(html.P(_without_launches(opened.run)))
         lost = [notice for notice in opened.run.meta.warnings if notice.code in LOSSES]
         body += [html.P(html.B(visible(notice.message))) for notice in lost]
         if lost:
@@ -50,6 +52,14 @@ def opened_card(opened: Opened, may_keep: bool, told: str | None = None) -> html
         ],
         className="card",
     )
+
+
+def _without_launches(run: Run) -> str:
+    """Say what a file holds that was read and has no launch to show."""
+    if any(notice.code == "session_page" for notice in run.meta.warnings):
+        what = "device and environment" if run.meta.device else "environment"
+        return f"It holds only the session: {what}, no launches. Export the raw page for these: --page raw"
+    return "It holds no launches."
 
 
 def _facts(run: Run, size: int) -> html.Table:

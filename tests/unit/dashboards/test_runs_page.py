@@ -123,6 +123,14 @@ def test_an_export_is_read_in_a_child_and_shown_under_its_name():
     assert "Launches" in str(opened_card(found, may_keep=False))
 
 
+def test_an_export_of_the_session_page_is_said_to_hold_no_more_than_that():
+    session = gzip.decompress((GOLDEN / "ladder-full.session.csv.gz").read_bytes())
+    card = str(opened_card(opened(session, "session.csv"), may_keep=True))
+    assert "It holds only the session: device and environment, no launches." in card
+    assert "Keep in store" not in card
+    assert "only the session" not in str(opened_card(opened(CSV, "x.csv"), may_keep=True))
+
+
 def test_what_cannot_be_read_is_told_without_the_temporary_path():
     found = opened(b"hello " * 50, "x.ncu-rep")
     assert (found.state, found.run) == ("refused", None)
