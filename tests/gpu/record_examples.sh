@@ -22,6 +22,9 @@ step() { # Runs one command, tells how long it took and how it ended; a failure 
     local start=$SECONDS
     lab "$@"
     echo "[exit $?, $((SECONDS - start)) s]"
+    # After each command: what is recorded is not lost where a later one outlasts the machine.
+    tar -C reports -cf - --exclude=examples --exclude=README.md --exclude='./.?*' . | gzip -1 >"$out/runs.tmp" &&
+        mv "$out/runs.tmp" "$out/runs.tar.gz"
 }
 {
     nvidia-smi --query-gpu=name,driver_version,power.limit,clocks.max.sm --format=csv
@@ -34,5 +37,4 @@ step() { # Runs one command, tells how long it took and how it ended; a failure 
     step runs
     step ladder --size 4096
 } 2>&1 | tee "$out/record.log"
-tar -C reports -cf - --exclude=examples --exclude=README.md . | gzip -9 >"$out/runs.tar.gz"
 du -sh reports/*/ "$out"/*
