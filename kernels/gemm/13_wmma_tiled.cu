@@ -34,8 +34,7 @@ using FragmentA = wmma::fragment<wmma::matrix_a, SIDE, SIDE, SIDE, Half, wmma::r
 using FragmentB = wmma::fragment<wmma::matrix_b, SIDE, SIDE, SIDE, Half, wmma::row_major>;
 using FragmentC = wmma::fragment<wmma::accumulator, SIDE, SIDE, SIDE, float>;
 
-// Eight rows of a fragment are read at once, 16 bytes each: an odd number of chunks a row puts them into different banks. Every
-// other row then begins in the middle of a sector, so that copies go through L1: see copy_16_bytes.
+// Eight rows of a fragment are read at once, 16 bytes each: an odd number of chunks a row puts them into different banks.
 constexpr int PAD = CHUNK;
 static_assert(A_CHUNKS % 2 == 0 && B_CHUNKS % 2 == 0, "one more chunk makes their number odd");
 
@@ -66,11 +65,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const auto fetch = [&](int stage) {
 #pragma unroll
     for (int i = 0; i < BM; i += A_STEP) {
-      copy_chunk<true>(&s.a[stage][a_row + i][a_col], a_tile, i, 0);
+      copy_chunk(&s.a[stage][a_row + i][a_col], a_tile, i, 0);
     }
 #pragma unroll
     for (int i = 0; i < BK; i += B_STEP) {
-      copy_chunk<true>(&s.b[stage][b_row + i][b_col], b_tile, i, 0);
+      copy_chunk(&s.b[stage][b_row + i][b_col], b_tile, i, 0);
     }
     a_tile = a_tile.from(0, BK);
     b_tile = b_tile.from(BK, 0);
