@@ -48,9 +48,7 @@ def settle(view: KernelView, runs: RunData) -> KernelView:
 def _settled_run(view: KernelView, runs: RunData) -> str | None:
     if view.run is not None:
         return runs.key_of(view.run.removeprefix("run:")) or view.run
-    metas = runs.shown()
-    of_stage = next((meta.id for meta in metas if view.stage and view.stage in meta.stages), None)
-    return of_stage or next((meta.id for meta in metas), None)
+    return next((meta.id for meta in runs.shown() if view.stage is None or view.stage in meta.stages), None)
 
 
 def has_stage(stage: str, entries: Sequence[LaunchEntry]) -> bool:
@@ -77,6 +75,9 @@ def find_shown(view: KernelView, runs: RunData) -> Inspection:
     run = view.run or ""
     if view.run:
         runs.key_of(view.run)  # says so where several are meant
+    elif view.stage:
+        known = list(dict.fromkeys(stage for meta in runs.shown() for stage in meta.stages))
+        raise InputError(f'no run here has a stage "{view.stage}"', nearest_words(view.stage, known, "There are"))
     entries = runs.launches(run)
     if isinstance(view.launch, int):
         return runs.inspection(run, view.launch)
@@ -84,7 +85,7 @@ def find_shown(view: KernelView, runs: RunData) -> Inspection:
         raise InputError(f'run {run} has no launch "{view.launch}"', _launches_there(entries))
     if view.stage:
         there = list(dict.fromkeys(one.stage for one in entries if one.stage))
-        raise InputError(f'run {run} has no stage "{view.stage}"', nearest_words(view.stage, there))
+        raise InputError(f'run {run} has no stage "{view.stage}"', nearest_words(view.stage, there, "It has"))
     raise InputError(f"run {run} has no launch", _launches_there(entries))
 
 

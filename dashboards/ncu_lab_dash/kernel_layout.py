@@ -131,9 +131,9 @@ def _metrics_card(view: KernelView) -> html.Section:
     )
 
 
-def empty_state(error: NcuLabError, run: str | None) -> html.Div:
+def empty_state(error: NcuLabError, *, any_run: bool) -> html.Div:
     """Return what stands in place of the cards when there is no launch to show: why, and what to do."""
-    if run is None:
+    if not any_run:
         return html.Div(
             [
                 html.H2("No launch to show yet"),

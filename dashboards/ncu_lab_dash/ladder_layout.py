@@ -177,7 +177,7 @@ def unmatched(ladder: Ladder, view: View, _: Screen) -> html.Div | None:
     if view.stage is None or ladder.row(view.stage) is not None:
         return None
     there = [row.stage.id for row in (*ladder.rows, *ladder.references)]
-    words = f'No stage "{visible(view.stage)}" on this ladder. {nearest_words(view.stage, there)}'
+    words = f'No stage "{visible(view.stage)}" on this ladder. {nearest_words(view.stage, there, "It has")}'
     clear = html.Button("Clear", **held(clear=ids.STAGE))
     return html.Div([html.P(words), html.Div(clear, className="buttons")], className="card")
 

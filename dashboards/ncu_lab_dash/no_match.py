@@ -9,14 +9,15 @@ _NEAR = 0.4
 _MOST = 20
 
 
-def nearest_words(asked: str, there: Sequence[str]) -> str:
+def nearest_words(asked: str, there: Sequence[str], lead: str) -> str:
     """Return the name that comes nearest, where one is near, and what there is.
 
     Args:
         asked: What was asked for.
         there: Names there are, in their order.
+        lead: What they are led in with, such as ``It has``.
     """
     near = difflib.get_close_matches(asked, there, n=1, cutoff=_NEAR)
     left = len(there) - _MOST
     listed = ", ".join(there[:_MOST]) + (f" and {left} more" if left > 0 else "")
-    return f"{f'Nearest: {near[0]}. ' if near else ''}It has: {listed or 'none'}."
+    return f"{f'Nearest: {near[0]}. ' if near else ''}{lead}: {listed or 'none'}."

@@ -108,7 +108,7 @@ def no_waterfall(ladder: Ladder, a: str, b: str, found: Unattributed | None) -> 
     """Say why there is no split of two stages, and what would help."""
     if a == b:
         return f"Both ends are {a}: choose two stages."
-    for stage in (a, b):
+    for stage in filter(None, (a, b)):
         row = ladder.row(stage)
         if row is None:
             return f"{stage} is not on this ladder."

@@ -231,7 +231,7 @@ def _register_page(app: Dash, served: Served) -> None:
             found = find_shown(view, served.runs)
             entries = entries_of(view, served.runs)
         except NcuLabError as error:
-            return "is-empty", empty_state(error, view.run), [], [], [], "banner", [], []
+            return "is-empty", empty_state(error, any_run=bool(view.run or view.stage)), [], [], [], "banner", [], []
         meta = found.view.run.meta
         link = urlencode({"run": view.run, "launch": view.launch})
         context = [

@@ -73,7 +73,12 @@ def test_what_the_address_leaves_open_is_the_newest_runs_longest_launch(runs):
 def test_what_an_address_asks_for_and_is_not_there_is_said_with_what_is(runs):
     run = runs.shown()[0].id
     for search, message, hint in (
-        ("?stage=navie", f'run {run} has no stage "navie"', "Nearest: naive. It has: naive, 2d, cublas-fp32."),
+        ("?stage=navie", 'no run here has a stage "navie"', "Nearest: naive. There are: naive, 2d, cublas-fp32."),
+        (
+            f"?run={run}&stage=navie",
+            f'run {run} has no stage "navie"',
+            "Nearest: naive. It has: naive, 2d, cublas-fp32.",
+        ),
         (f"?run={run}&stage=zzz", f'run {run} has no stage "zzz"', "It has: naive, 2d, cublas-fp32."),
         ("?launch=-1", f'run {run} has no launch "-1"', "It has launches 0 to 2."),
         ("?launch=2d", f'run {run} has no launch "2d"', "It has launches 0 to 2."),

@@ -60,6 +60,7 @@ def test_a_stage_that_is_not_on_the_ladder_is_said_with_the_nearest_and_a_way_ou
     )
     assert "cublas-fp32" in text_of(told)
     assert "Nearest" not in text_of(unmatched(shown, View(stage="?"), SCREEN))
+    assert words.no_waterfall(shown, "", "warptield", None) == "warptield is not on this ladder."
     assert unmatched(shown, View(stage="2d"), SCREEN) is None
     assert unmatched(shown, View(), SCREEN) is None
 
