@@ -40,7 +40,7 @@ def context(one: KernelHistory, history: History) -> list[Any]:
     n = f"n = {min(samples)}" + (f" to {max(samples)}" if max(samples) != min(samples) else "") if samples else ""
     plain = [text for text in (rows, n, headlines.order_words(history)) if text]
     return [
-        *(html.Span(html.B(visible(unbroken(text)))) for text in strong if text),
+        *(html.Span(html.B(unbroken(visible(text)))) for text in strong if text),
         *(html.Span(unbroken(text)) for text in plain),
     ]
 
@@ -50,7 +50,7 @@ def heading(one: KernelHistory, history: History) -> tuple[list[Any], str]:
     head, evidence = headlines.banner(one, history)
     verdict = one.changes[-1].change.verdict if one.changes else ""
     kind = {"slower": "at-limit", "worse": "at-limit", "faster": "is-better", "better": "is-better"}.get(verdict, "")
-    words = [html.H1(visible(unbroken(head))), html.P(visible(unbroken(evidence)), className="muted")]
+    words = [html.H1(unbroken(visible(head))), html.P(unbroken(visible(evidence)), className="muted")]
     return words, f"banner {kind}".strip()
 
 

@@ -11,6 +11,7 @@ from dash import dcc, html
 
 from ncu_lab.render.launch_tables import Cell
 from ncu_lab.render.numbers import unbroken as unbroken  # pages take it from here
+from ncu_lab.render.visible import isolated
 from ncu_lab_dash import ids
 
 _LONGEST_LABEL = 160
@@ -20,7 +21,7 @@ _LONGEST_WORD = 100
 
 def in_list(text: str) -> str:
     """Return a name as a list to choose from shows it; the end of a very long one gives way to an ellipsis."""
-    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
+    return isolated(text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…")
 
 
 def searched(text: str) -> str:

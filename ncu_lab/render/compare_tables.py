@@ -83,14 +83,14 @@ def _pair_cells(pair: Pair, into: str, *, several: bool) -> list[Any]:
     before, after = (time.a_ns, time.b_ns) if time else (_profiled(pair.launches_a), _profiled(pair.launches_b))
     verdict: Any = _chip(time.verdict) if time else {"chip": "", "text": pair.status}
     return [
-        {"place": visible(name), "choose": into},
+        {"place": unbroken(visible(name)), "choose": into},
         pair.status + (f" by {pair.matched_by}" if pair.matched_by else ""),
         number(numbers.significant(pair.confidence, 2), pair.confidence),
         number(numbers.duration(before), before),
         number(numbers.duration(after), after),
         number(_time_share(time), time.delta_pct if time else None),
         verdict,
-        visible(unbroken(evidence_words(time))) if time else "longest launch, under the profiler",
+        unbroken(visible(evidence_words(time))) if time else "longest launch, under the profiler",
     ]
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+from ncu_lab.render.visible import isolated
+
 THIN = "\u2009"
 """Thin space: before units and between groups of three digits."""
 
@@ -50,8 +52,11 @@ def plain_spaces(text: str) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Keep numbers and units on one line: a browser may break a line at a thin space, not at a narrow no-break one."""
-    return text.replace(THIN, "\u202f")
+    """Return words as a browser should draw them: numbers and units on one line, and in the order that they are in.
+
+    A browser may break a line at a thin space, not at a narrow no-break one. For :func:`isolated` see there.
+    """
+    return isolated(text.replace(THIN, "\u202f"))
 
 
 def _known(value: float | None) -> bool:

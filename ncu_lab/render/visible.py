@@ -15,6 +15,21 @@ _STEERING = re.compile(
 )
 
 
+_LEFTWARD = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+"""Letters that are written from right to left."""
+
+_LEFTWARD_WORDS = re.compile(f"\u2068[^\u2069]*\u2069|[{_LEFTWARD}]+(?:[\\s_.-]+[{_LEFTWARD}]+)*")
+
+
+def isolated(text: str) -> str:
+    """Return text as a page shows it in its order: what is written from right to left does not turn what is beside it.
+
+    Beside a Hebrew name a browser would draw the grid and block of its launch from right to left too. For pages alone:
+    after :func:`visible`, which would spell the marks out, and never for a terminal.
+    """
+    return _LEFTWARD_WORDS.sub(lambda found: "\u2068" + found[0].strip("\u2068\u2069") + "\u2069", text)
+
+
 def visible(text: str) -> str:
     """Return text with every character that steers a terminal as its Python escape, tabs and line feeds kept."""
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

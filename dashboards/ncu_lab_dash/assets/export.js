@@ -50,7 +50,8 @@
 
   function cell(one) {
     const held = one.hasAttribute("data-value") ? one : one.querySelector("[data-value]");
-    const text = held ? held.getAttribute("data-value") : one.textContent.replace(/[\u2009\u202f]/g, " ").trim();
+    const shown = one.textContent.replace(/[\u2009\u202f]/g, " ").replace(/[\u2068\u2069]/g, "").trim();
+    const text = held ? held.getAttribute("data-value") : shown;
     // A spreadsheet takes what begins so as a formula.
     return quoted(/^[=+@\t]/.test(text) ? "'" + text : text);
   }

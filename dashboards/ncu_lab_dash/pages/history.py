@@ -220,7 +220,7 @@ def _options(data: HistoryData, view: HistoryView) -> tuple[Any, ...]:
 
 def _several(options: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     """Return options; one alone is no choice."""
-    return [{"value": key, "label": visible(unbroken(text))} for key, text in options] if len(options) > 1 else []
+    return [{"value": key, "label": unbroken(visible(text))} for key, text in options] if len(options) > 1 else []
 
 
 def _found(data: HistoryData, told: Any) -> tuple[History, KernelHistory] | None:

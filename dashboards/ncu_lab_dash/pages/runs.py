@@ -211,7 +211,7 @@ def _compare(served: Served, view: RunsView) -> Any:
     copy = html.Button("Copy", className="quiet", **held(copy=command))
     compare = dcc.Link("Compare", id=ids.COMPARE_PICKED, href=compare_address(a, b), className="primary button")
     return [
-        html.P([chip, " ", visible(unbroken(words))]),
+        html.P([chip, " ", unbroken(visible(words))]),
         html.Div([compare, code(command), copy], className="copy"),
     ]
 

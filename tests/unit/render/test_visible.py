@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from ncu_lab.cli.messages import complain, warn
 from ncu_lab.cli.progress import progress_reporter
 from ncu_lab.model import ProgressEvent
+from ncu_lab.render.numbers import unbroken
 from ncu_lab.render.tables import Column, json_text, markdown_table
 from ncu_lab.render.terminal import Terminal, emit
-from ncu_lab.render.visible import visible
+from ncu_lab.render.visible import isolated, visible
 
 HOSTILE = "sgemm\x1b[2J\x1b]0;owned\x07<b>\x9b31m\u202egnp.exe\udc80"
 SHOWN = r"sgemm\x1b[2J\x1b]0;owned\x07<b>\x9b31m\u202egnp.exe\udc80"
@@ -89,3 +90,13 @@ def test_progress_and_messages_show_it(capsys: pytest.CaptureFixture[str]) -> No
     warn(HOSTILE)
     complain(HOSTILE)
     assert capsys.readouterr().err == f"warning: {SHOWN}\n{SHOWN}\n"
+
+
+def test_names_written_from_right_to_left_turn_nothing_beside_them_on_a_page() -> None:
+    first, second = "\u05d0\u05d1\u05d2", "\u0639\u0631"
+    name = f"{first} {second}<<<4096, 256>>>"
+    shown = f"\u2068{first} {second}\u2069<<<4096, 256>>>"
+    assert isolated(name) == unbroken(visible(name)) == shown
+    assert isolated(shown) == shown
+    assert isolated("saxpy<<<4096, 256>>> größer 漢字") == "saxpy<<<4096, 256>>> größer 漢字"
+    assert "\u2068" not in visible(name)  # nor in a terminal
