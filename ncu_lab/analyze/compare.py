@@ -204,7 +204,7 @@ def _why_inconclusive(change: LogChange, method: Method | None, between_units: f
     if between_units:
         return "two GPUs of one model differ by as much"
     if method == "band":
-        return "durations of so few launches are known no better"
+        return "too few launches to tell by their durations"
     return "too few samples, or too noisy ones"
 
 

@@ -33,7 +33,7 @@ ROUNDING = 1e-6
 """Values that differ by no more are the same ones, written with the six decimals of an export."""
 
 WITHIN = "within what it repeats by"
-FEW = "so few launches are known no better"
+FEW = "too few launches to tell"
 TOO_NOISY = "too few launches, or too noisy"
 
 _LOWER = ("registers", "spill_store_bytes", "spill_load_bytes", "stack_bytes")

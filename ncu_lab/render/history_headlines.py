@@ -103,7 +103,9 @@ def row_name(row: HistoryPoint | HistoryGap) -> str:
     if isinstance(row, HistoryPoint):
         words = commit_words(row)
         return words if words != MISSING else row.meta.created[:10]
-    return row.commit.short if row.commit else (row.meta.git.commit or row.meta.created[:10])[:10]
+    if row.commit:
+        return row.commit.short
+    return row.meta.git.commit[:7] if row.meta.git.commit else row.meta.created[:10]
 
 
 def changes_title(one: KernelHistory) -> str:
