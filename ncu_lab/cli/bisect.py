@@ -46,7 +46,15 @@ def _is_searching(folder: Path) -> bool:
 
 def bisect(
     good: Annotated[str, typer.Option("--good", metavar="REV", help="A commit before the change.", show_default=False)],
-    stage: Annotated[str, typer.Option("--stage", metavar="ID", help="A stage of the ladder.", show_default=False)],
+    stage: Annotated[
+        str | None,
+        typer.Option(
+            "--stage",
+            metavar="ID",
+            help="Of which stage. Default: the only one in which the runs of both ends differ.",
+            show_default=False,
+        ),
+    ] = None,
     bad: Annotated[str, typer.Option("--bad", metavar="REV", help="A later commit, after it.")] = "HEAD",
     metric: Annotated[
         str, typer.Option("--metric", metavar="KEY", help="What changed: time_ns, or any key of docs/metrics.md.")
@@ -89,7 +97,9 @@ def bisect(
         key=metric,
         stage=stage,
         wanted=RunFilter(device=device, problem=None if size is None else problem_from(size)),
-        profile=None if stored_only else ProfileRequest((stage,), problem_from(size), samples, references=False),
+        profile=None
+        if stored_only
+        else ProfileRequest((stage,) if stage else (), problem_from(size), samples, references=False),
     )
     folder, where = resolve_store(store, False), store_words(store)
     if one_step:

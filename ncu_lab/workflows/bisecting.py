@@ -8,6 +8,7 @@ one nearest to the middle, and only where none is left between good and bad is o
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 from ncu_lab.analyze.histories import arrange
 from ncu_lab.collect.commits import commits_in
 from ncu_lab.collect.revisions import Repository
-from ncu_lab.errors import InputError, NcuLabError, UsageError
+from ncu_lab.errors import InputError, UsageError
 from ncu_lab.model import SHARE_KEY, Problem, ProgressEvent, Reporter, RunFilter, silent
 from ncu_lab.model.bisection import Bisection, Probe, Side
 from ncu_lab.model.commits import CommitInfo
@@ -40,7 +41,7 @@ class BisectRequest:
         good: A revision.
         bad: A later one.
         key: Of the catalogue, or ``time_ns``.
-        stage: Of which stage.
+        stage: Of which stage; None for the only one in which the runs of both ends differ.
         wanted: Which runs are meant beside that: problem, GPU.
         profile: How to profile commits that have no run; None to go by the store alone.
     """
@@ -48,7 +49,7 @@ class BisectRequest:
     good: str
     bad: str
     key: str
-    stage: str
+    stage: str | None = None
     wanted: RunFilter = field(default_factory=RunFilter)
     profile: ProfileRequest | None = None
 
@@ -66,11 +67,12 @@ def bisect(
         report: Told of every step.
 
     Raises:
-        UsageError: When there is no such key, or it has no verdict.
+        UsageError: When there is no such key, it has no verdict, or no stage is named and there is not just one that
+            may be meant.
         InputError: When a revision is unknown, the range is empty, an end has no run, the ends do not differ, or a
             commit that is needed has no run and none is to be made.
     """
-    return _Search(request, repository, store, where, report).found()
+    return _search(request, repository, store, where, report).found()
 
 
 def step(
@@ -82,17 +84,69 @@ def step(
         UsageError: As :func:`bisect`.
         InputError: Likewise.
     """
-    return _Search(request, repository, store, where, report).probe_of("HEAD")
+    return _search(request, repository, store, where, report).probe_of("HEAD")
+
+
+def _search(request: BisectRequest, repository: Repository, store: Path, where: str, report: Reporter) -> _Search:
+    """Return the search of the stage that is meant: the only one in which the ends differ, if none is named.
+
+    Raises:
+        UsageError: When none or several may be meant.
+        InputError: As :func:`bisect`.
+    """
+    if request.stage is not None:
+        return _Search(request, request.stage, repository, store, where, report)
+    refuse_unknown(request.key)
+    known = _known_at_both(request, repository, store)
+    between = f"{request.good} and {request.bad}"
+    if not known:
+        raise UsageError(
+            f"which stage is meant? No run of {between} in {store} tells the {request.key} of one at both ends",
+            f"Name it: --stage ID; ncu-lab runs{where} lists which stages there are runs of.",
+        )
+    differing = []
+    for stage in known:
+        with contextlib.suppress(_NoDifferenceError):
+            differing.append(_Search(request, stage, repository, store, where, report))
+    if not differing:
+        raise InputError(
+            f"{request.key} differs between {between} in no stage of which both have runs ({', '.join(known)})",
+            f"See both: ncu-lab diff {request.good} {request.bad}{where}",
+        )
+    if len(differing) > 1:
+        names = [one.stage for one in differing]
+        raise UsageError(
+            f"{request.key} differs between {between} in {len(names)} stages: {', '.join(names)}",
+            f"Name the one that is meant: --stage {names[0]}.",
+        )
+    return differing[0]
+
+
+def _known_at_both(request: BisectRequest, repository: Repository, store: Path) -> list[str]:
+    """Return the stages of which runs of both ends tell the quantity, without references that are only timed beside."""
+    ends = [repository.commit(revision).hash for revision in (request.good, request.bad)]
+    points = [
+        one
+        for one in series(store, request.key, replace(request.wanted, commits=frozenset(ends)))[0]
+        if not one.meta.git.dirty and one.kernel.kernel is not None
+    ]
+    good, bad = ({one.kernel.stage: None for one in points if one.meta.git.commit == end} for end in ends)
+    return [stage for stage in good if stage is not None and stage in bad]
+
+
+class _NoDifferenceError(InputError):
+    """The ends of a range do not differ."""
 
 
 class _Search:
     def __init__(
-        self, request: BisectRequest, repository: Repository, store: Path, where: str, report: Reporter
+        self, request: BisectRequest, stage: str, repository: Repository, store: Path, where: str, report: Reporter
     ) -> None:
         refuse_unknown(request.key)
         if request.key == SHARE_KEY:
             raise UsageError(f"{SHARE_KEY} moves with the reference, too", "Search for time_ns.")
         self._request, self._repository, self._store = request, repository, store
+        self.stage = stage
         self._where, self._report = where, report
         self._noise: NoiseTable = read_noise_table(store)[0]
         self._context: _Context | None = None
@@ -124,7 +178,7 @@ class _Search:
             low, high = (middle, high) if probe.side == "good" else (low, middle)
         judgement = judge(self._store, points[low], points[high], request.key, self._noise)
         return Bisection(
-            request.key, unit_of(request.key), request.stage, self._good, self._bad, self._whole, tuple(probes),
+            request.key, unit_of(request.key), self.stage, self._good, self._bad, self._whole, tuple(probes),
             points[low], points[high], judgement.change, tuple(line[low + 1 : high + 1]), len(line) - 1,
             judgement.cause,
         )  # fmt: skip
@@ -168,13 +222,13 @@ class _Search:
         if self._failed(commit):
             return None, self._why(commit)
         if self._request.profile is None:
-            meant = likely_stage(self._request.stage, self._store)
+            meant = likely_stage(self.stage, self._store)
             raise InputError(
                 f'{commit.short} "{commit.subject}" is needed, and {self._why(commit)}',
                 f"{meant}Make one: {self._make(commit)}; then the same command goes on.",
             )
         problem = self._problem or self._request.profile.problem
-        profile = replace(self._request.profile, stages=(self._request.stage,), problem=problem)
+        profile = replace(self._request.profile, stages=(self.stage,), problem=problem)
         try:
             outcomes = list(
                 profile_commits(CommitsRequest(commit.hash, profile), self._repository, self._store, self._report)
@@ -188,7 +242,7 @@ class _Search:
     def _stored(self, commit: CommitInfo) -> HistoryPoint | None:
         """Return what the newest complete run of a commit's clean tree tells; on the model of GPU of the good end."""
         request = self._request
-        wanted = replace(request.wanted, stages=(request.stage,), commits=frozenset({commit.hash}))
+        wanted = replace(request.wanted, stages=(self.stage,), commits=frozenset({commit.hash}))
         points = [one for one in series(self._store, request.key, wanted)[0] if not one.meta.git.dirty]
         lines = arrange(points, (), [commit])
         if self._context is not None:
@@ -200,15 +254,15 @@ class _Search:
         """Return why the build or the check of a commit failed; empty where neither did."""
         request = self._request
         wanted = replace(
-            request.wanted, stages=(request.stage,), commits=frozenset({commit.hash}),
+            request.wanted, stages=(self.stage,), commits=frozenset({commit.hash}),
             statuses=("build_failed", "check_failed"),
         )  # fmt: skip
         found = [meta for meta in list_runs(self._store, wanted)[0] if not meta.git.dirty]
         return (found[0].error or found[0].status).partition("\n")[0] if found else ""
 
     def _why(self, commit: CommitInfo) -> str:
-        told = f"{self._request.key} of {self._request.stage}"
-        wanted = replace(self._request.wanted, stages=(self._request.stage,), commits=frozenset({commit.hash}))
+        told = f"{self._request.key} of {self.stage}"
+        wanted = replace(self._request.wanted, stages=(self.stage,), commits=frozenset({commit.hash}))
         edited = any(meta.git.dirty for meta in list_runs(self._store, wanted)[0])
         only = ", only one of an edited (dirty) tree" if edited else ""
         return self._failed(commit) or f"no complete run in {self._store} tells its {told}{only}"
@@ -218,19 +272,19 @@ class _Search:
         size = f" -m {problem.m} -n {problem.n} -k {problem.k}" if problem else ""
         if problem and problem.m == problem.n == problem.k:
             size = f" --size {problem.m}"
-        return f"ncu-lab profile --rev {commit.short} --stage {self._request.stage}{size}{self._where}"
+        return f"ncu-lab profile --rev {commit.short} --stage {self.stage}{size}{self._where}"
 
     @property
     def _problem(self) -> Problem | None:
         return self._context[0] if self._context else self._request.wanted.problem
 
-    def _no_difference(self) -> NcuLabError:
+    def _no_difference(self) -> InputError:
         good, bad = self._good_commit.short, self._bad_commit.short
         verdict = self._whole.verdict.replace("_", " ")
         reason = f" ({self._whole.reason})" if self._whole.reason else ""
-        return InputError(
-            f"{self._request.key} of {self._request.stage} does not differ between {good} and {bad}: {verdict}{reason}",
-            f"See both: ncu-lab diff {good} {bad} --stage {self._request.stage}{self._where}",
+        return _NoDifferenceError(
+            f"{self._request.key} of {self.stage} does not differ between {good} and {bad}: {verdict}{reason}",
+            f"See both: ncu-lab diff {good} {bad} --stage {self.stage}{self._where}",
         )
 
 

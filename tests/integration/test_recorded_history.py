@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,47 @@ def test_bisect_finds_unpadded(repository: Path, commits: dict[str, str], key: s
     assert document["change"]["verdict"] in ("slower", "worse")
     assert 0.5 < document["share_of_whole"] < 0.8
     assert len(document["probes"]) <= 3
+
+
+def test_bisect_takes_the_only_stage_that_differs(repository: Path, commits: dict[str, str], tmp_path: Path) -> None:
+    search = (
+        "bisect",
+        "--good",
+        "8bb91d8",
+        "--bad",
+        "main",
+        "--metric",
+        "shared_store_bank_conflicts",
+        "--stored-only",
+    )
+    found = told(repository, *search)
+    assert (found["stage"], found["commit"]) == ("gram", commits["unpadded"])
+    step = run(repository, *search, "--step")
+    assert step.returncode == 1, step.stderr  # HEAD is main, which is bad
+    none = run(repository, *search, "--store", str(tmp_path))
+    assert none.returncode == 2
+    assert "which stage is meant? No run of 8bb91d8 and main" in none.stderr
+
+
+def test_bisect_between_ends_that_do_not_differ_names_the_stages_looked_at(
+    repository: Path, commits: dict[str, str]
+) -> None:
+    done = run(repository, "bisect", "--good", commits["fixed"], "--bad", commits["renamed"], "--stored-only")
+    assert done.returncode == 3
+    assert "in no stage of which both have runs (gram, product)" in plain_spaces(done.stderr)
+
+
+def test_bisect_names_the_stages_that_may_be_meant(repository: Path, commits: dict[str, str], tmp_path: Path) -> None:
+    for name, factor in (("padded", 1.0), ("comment", 2.0)):
+        one = Store(STORE).read_whole(run_of(commits[name]))
+        timings = one.timings.copy()
+        timings.loc[timings["subject"] == "product", "ns"] *= factor  # beside gram, which did change
+        Store(tmp_path).write(replace(one, timings=timings))
+    search = ("bisect", "--good", commits["padded"], "--bad", "main", "--stored-only", "--store", str(tmp_path))
+    done = run(repository, *search, columns=200)
+    assert done.returncode == 2, done.stdout
+    assert "in 2 stages: gram, product" in done.stderr
+    assert "--stage gram" in done.stderr
 
 
 def test_bisect_as_a_user_sees_it(repository: Path, commits: dict[str, str]) -> None:
