@@ -48,9 +48,7 @@ def test_the_targeted_golden_report() -> None:
     expect_all(compare_occupancy((9, 0), parsed.metrics, parsed.instances), 15)
 
 
-@pytest.mark.parametrize(
-    "folder", sorted(path for path in data_dir("examples").iterdir() if path.is_dir()), ids=lambda path: path.name
-)
+@pytest.mark.parametrize("folder", sorted(data_dir("examples").glob("2*")), ids=lambda path: path.name)
 def test_bundled_runs(folder: Path) -> None:
     run = read_directory(folder)
     assert run.meta.device is not None
