@@ -72,20 +72,24 @@ def proof_page(notice: str) -> str:
 
 
 def _seen() -> list[str]:
-    """Return what was recorded on a GPU, each mutant with the first thing that caught it."""
+    """Return what was recorded on a GPU, each mutant with what caught it first, and at which commit."""
     run = tomllib.loads((SEEN / "run.toml").read_text(encoding="utf-8"))
     with (SEEN / "mutants.csv").open(encoding="utf-8", newline="") as file:
         tried = list(csv.DictReader(file))
     caught = {one["mutant"]: one for one in tried if one["caught"] == "True"}
     missed = sorted({one["mutant"] for one in tried} - caught.keys())
-    rows = [(f"`{one['mutant']}`", _called(one["mechanism"]), _cut(one["evidence"])) for one in caught.values()]
+    rows = [
+        (f"`{one['mutant']}`", _called(one["mechanism"]), _cut(one["evidence"]), one["commit"])
+        for one in caught.values()
+    ]
     return [
         f"## Seen on an {run['device']}\n",
-        f"Commit {run['commit']}, {run['date']}, driver {run['driver']}: {len(caught)} of {len(caught) + len(missed)} "
-        "mutants caught by their GPU's share of what is to catch them"
+        f"Commit {run['commit']}, {run['date']}, driver {run['driver']}: {run['note']} {len(caught)} of "
+        f"{len(caught) + len(missed)} mutants, each tried last at the commit beside it, were caught by their GPU's "
+        "share of what is to catch them"
         + (f"; not {', '.join(f'`{one}`' for one in missed)}" if missed else "")
-        + f". {run['note']}\n",
-        _table(("mutant", "caught by", "evidence"), rows),
+        + ".\n",
+        _table(("mutant", "caught by", "evidence", "commit"), rows),
     ]
 
 
