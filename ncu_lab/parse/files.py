@@ -83,7 +83,7 @@ def plain_file(path: Path) -> Iterator[PlainFile]:
 
     Raises:
         InputError: When the file is not there, is no regular file, cannot be read, is no compressed stream though it
-            begins as one, or holds more than :data:`MAX_RATIO` times its size, than :data:`MAX_UNPACKED_BYTES` or, where
+            begins as one, or holds more than :data:`MAX_RATIO` times its size, than :data:`MAX_UNPACKED_BYTES` or, if
             it is no report, than :data:`MAX_TEXT_BYTES`.
     """
     magic = _magic(path)
