@@ -11,7 +11,7 @@ from ncu_lab.analyze.attribution import largest_contributions
 from ncu_lab.analyze.ideal_changes import against_ideal
 from ncu_lab.analyze.summary import summarize
 from ncu_lab.errors import InputError, NcuLabError, UsageError
-from ncu_lab.model import Attribution, Contribution, LaunchSummary, Roofline, Run, RunMeta
+from ncu_lab.model import Attribution, Contribution, LaunchSummary, Notice, Roofline, Run, RunMeta
 from ncu_lab.model.comparison import Comparison, MetricChange, MovedLine, Pair
 from ncu_lab.model.noise import NoiseTable
 from ncu_lab.render.compare_tables import pair_keys
@@ -77,6 +77,10 @@ class ServedShelf:
     def read(self, run: str) -> Run:
         """Read a run by its id, or take it as it is kept."""
         return self.runs.run(run)
+
+    def unreadable(self, commit: str | None) -> list[Notice]:
+        """Return none: the page of the runs tells which are damaged."""
+        return []
 
 
 def _is_of(run_commit: str, commit: str | None, text: str) -> bool:

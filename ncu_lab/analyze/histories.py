@@ -20,17 +20,17 @@ _Kernel = tuple[str, str | None, Problem | None, str | None, object]
 @dataclass
 class _Line:
     points: list[SeriesPoint] = field(default_factory=list)
-    failed: list[RunMeta] = field(default_factory=list)
+    gaps: list[HistoryGap] = field(default_factory=list)
 
 
 def arrange(
-    points: Sequence[SeriesPoint], failed: Sequence[RunMeta], commits: Sequence[CommitInfo] | None
+    points: Sequence[SeriesPoint], gaps: Sequence[HistoryGap], commits: Sequence[CommitInfo] | None
 ) -> list[KernelHistory]:
     """Put readings in order.
 
     Args:
         points: Of any runs, the oldest run first.
-        failed: Runs that ended badly; one counts where its commit and stage have no reading.
+        gaps: Runs that tell nothing; one counts where its commit and stage have no reading.
         commits: The line of commits, oldest first, by which to order; runs of others are left out. None orders by
             time: then every run is a row.
 
@@ -47,7 +47,7 @@ def arrange(
         seen.add((one.meta.id, kernel))
         lines.setdefault(kernel, _Line()).points.append(one)
     for kernel, line in lines.items():
-        line.failed = [meta for meta in failed if _is_of(meta, kernel)]
+        line.gaps = [gap for gap in gaps if _is_of(gap.meta, kernel)]
     place = None if commits is None else {one.hash: number for number, one in enumerate(commits)}
     found = []
     for (name, stage, problem, device, _), line in lines.items():
@@ -77,7 +77,7 @@ def _is_of(meta: RunMeta, kernel: _Kernel) -> bool:
 
 def _by_time(line: _Line) -> list[Row]:
     rows: list[Row] = [HistoryPoint(one.meta, one.kernel, one.estimate) for one in line.points]
-    rows += [_gap(meta, None) for meta in line.failed]
+    rows += line.gaps
     return sorted(rows, key=lambda row: (row.meta.created, row.meta.id))
 
 
@@ -91,9 +91,11 @@ def _by_commit(
         if (number := place.get(one.meta.git.commit or "")) is not None:
             (dirty if one.meta.git.dirty else clean).setdefault(number, []).append(one)
     broken = {
-        number: meta
-        for meta in line.failed
-        if (number := place.get(meta.git.commit or "")) is not None and not meta.git.dirty and number not in clean
+        number: gap
+        for gap in line.gaps
+        if (number := place.get(gap.meta.git.commit or "")) is not None
+        and not gap.meta.git.dirty
+        and number not in clean
     }
     rows: list[Row] = []
     numbers = sorted({*clean, *dirty, *broken})
@@ -101,7 +103,7 @@ def _by_commit(
         if number in clean:
             rows.append(_chosen(clean[number], commits[number]))
         elif number in broken:
-            rows.append(_gap(broken[number], commits[number]))
+            rows.append(replace(broken[number], commit=commits[number]))
         if number in dirty:
             rows.append(_chosen(dirty[number], commits[number]))
     between = range(numbers[0], numbers[-1]) if numbers else range(0)
@@ -114,10 +116,6 @@ def _chosen(points: Sequence[SeriesPoint], commit: CommitInfo) -> HistoryPoint:
     complete = [one for one in points if one.meta.status == "complete"]
     one = max(complete or points, key=lambda one: (one.meta.created, one.meta.id))
     return HistoryPoint(one.meta, one.kernel, one.estimate, commit, len(points))
-
-
-def _gap(meta: RunMeta, commit: CommitInfo | None) -> HistoryGap:
-    return HistoryGap(meta, meta.status, (meta.error or "").partition("\n")[0], commit)
 
 
 def judged_points(history: KernelHistory) -> list[HistoryPoint]:

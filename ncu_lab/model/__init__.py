@@ -58,6 +58,7 @@ from ncu_lab.model.runs import (
     ParsedReport,
     Run,
     RunMeta,
+    RunNotice,
     Session,
     Status,
 )
@@ -203,6 +204,7 @@ __all__ = [
     "Run",
     "RunFilter",
     "RunMeta",
+    "RunNotice",
     "RunView",
     "Rung",
     "SearchSpace",

@@ -12,6 +12,9 @@ from ncu_lab.model.runs import Notice, RunMeta, Status
 from ncu_lab.model.series import Estimate, KernelIdentity
 from ncu_lab.model.stages import Problem
 
+GapStatus = Status | Literal["damaged"]
+"""How a run ended that tells nothing; ``damaged``: it ended well, and its files cannot be read any more."""
+
 Order = Literal["commits", "time"]
 """By the line of first parents; or, where git does not know the commits, by when runs were made."""
 
@@ -44,17 +47,17 @@ class HistoryPoint:
 
 @dataclass(frozen=True, slots=True)
 class HistoryGap:
-    """A commit, or a run, that tells nothing because it failed.
+    """A commit, or a run, that tells nothing because it failed or is damaged.
 
     Attributes:
         meta: The run.
         status: How it ended.
-        why: First line of its error.
+        why: First line of its error; what is damaged.
         commit: The commit; None where history goes by time.
     """
 
     meta: RunMeta
-    status: Status
+    status: GapStatus
     why: str
     commit: CommitInfo | None = None
 

@@ -100,6 +100,19 @@ class Notice:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class RunNotice(Notice):
+    """A warning about one run of a store that was passed over.
+
+    Attributes:
+        run: Its id.
+        what: What is wrong with it.
+    """
+
+    run: str
+    what: str
+
+
 CORRUPT_RUN = "corrupt_run"
 """Code of the notice that a run was passed over, since it cannot be read."""
 

@@ -276,7 +276,7 @@ def change_document(change: Change) -> Json:
 
 
 def _gap(gap: HistoryGap, one: KernelHistory) -> Json:
-    return {**_where(gap), **_whose(one), "error": gap.why or None}
+    return {**_where(gap), "status": gap.status, **_whose(one), "error": gap.why or None}
 
 
 def _break(found: HistoryBreak, one: KernelHistory) -> Json:

@@ -119,7 +119,8 @@ def _also(one: KernelHistory) -> str:
         f"{count_word(len(found))} {words if len(found) == 1 else many}"
         for found, words, many in (
             (one.breaks, "break in the record", "breaks in the record"),
-            (one.gaps, "failed run", "failed runs"),
+            ([gap for gap in one.gaps if gap.status != "damaged"], "failed run", "failed runs"),
+            ([gap for gap in one.gaps if gap.status == "damaged"], "damaged run", "damaged runs"),
         )
         if found
     ]

@@ -10,7 +10,12 @@ from ncu_lab.render import numbers
 from ncu_lab.render.change_words import MOST_PERCENT, SIGNS, metric_name, p_words, share_words, value_words
 from ncu_lab.render.numbers import MISSING
 
-STATUS_WORDS = {"build_failed": "build failed", "check_failed": "wrong result", "profile_failed": "profile failed"}
+STATUS_WORDS = {
+    "build_failed": "build failed",
+    "check_failed": "wrong result",
+    "profile_failed": "profile failed",
+    "damaged": "run damaged",
+}
 
 
 def quantity_name(key: str) -> str:

@@ -19,9 +19,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, UsageError
-from ncu_lab.model import CORRUPT_RUN, SCHEMA, Json, Notice, Run, RunMeta
+from ncu_lab.model import CORRUPT_RUN, SCHEMA, Json, Notice, Run, RunMeta, RunNotice
 from ncu_lab.store.encoding import encode
-from ncu_lab.store.stored_run import BUILDS, CHECKS, META, REPORT, SEAL, SOURCES, TABLES, read_directory, read_meta
+from ncu_lab.store.stored_run import (
+    BUILDS,
+    CHECKS,
+    META,
+    REPORT,
+    SEAL,
+    SOURCES,
+    TABLES,
+    DamagedRunError,
+    read_directory,
+    read_meta,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,7 +281,10 @@ def _unless_used(folder: Path, act: Callable[[Path], None]) -> bool:
 
 def passed_over(error: NcuLabError) -> Notice:
     """Return the notice that a run which cannot be read is left out."""
-    return Notice(CORRUPT_RUN, f"{error.message}; skipped. {error.hint}".strip())
+    words = f"{error.message}; skipped. {error.hint}".strip()
+    if isinstance(error, DamagedRunError):
+        return RunNotice(CORRUPT_RUN, words, error.run, error.what)
+    return Notice(CORRUPT_RUN, words)
 
 
 class RunWriter:

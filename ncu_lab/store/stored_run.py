@@ -58,6 +58,15 @@ class NewerSchemaError(InputError):
     """A run that a newer ncu-lab wrote."""
 
 
+class DamagedRunError(InputError):
+    """A run of which a file is missing, cut, or not what its checksum says."""
+
+    def __init__(self, run: str, what: str, hint: str) -> None:
+        """Name the run, and what is wrong with it."""
+        super().__init__(f"run {run} is corrupt: {what}", hint)
+        self.run, self.what = run, what
+
+
 class _StoredRun(Run):
     """A run whose tables and sources are read when first asked for: instances may be large and are rarely needed."""
 
@@ -215,5 +224,5 @@ def _unreadable(folder: Path, name: str, error: OSError) -> InputError:
     return _corrupt(folder, f"{name}: {error.strerror}")
 
 
-def _corrupt(folder: Path, what: str) -> InputError:
-    return InputError(f"run {folder.name} is corrupt: {what}", f"Restore or delete {folder}.")
+def _corrupt(folder: Path, what: str) -> DamagedRunError:
+    return DamagedRunError(folder.name, what, f"Restore or delete {folder}.")

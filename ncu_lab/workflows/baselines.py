@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ncu_lab.errors import InputError
-from ncu_lab.model import LaunchSummary, Run, RunMeta
+from ncu_lab.model import LaunchSummary, Notice, Run, RunMeta
 from ncu_lab.store import Store
 from ncu_lab.store.baseline import unpack_baseline, write_baseline
 from ncu_lab.workflows.gating import Reference
@@ -55,6 +55,10 @@ class BaselineShelf:
     def summarize(self, run: Run) -> list[LaunchSummary]:
         """Return the launches of a run by the catalogue."""
         return self._rest.summarize(run)
+
+    def unreadable(self, commit: str | None) -> list[Notice]:
+        """Return which runs of the store are damaged; a baseline with damage is refused as a whole."""
+        return self._rest.unreadable(commit)
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +17,13 @@ from ncu_lab.collect.revisions import Repository, repository_of
 from ncu_lab.errors import InputError
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.metrics import METRICS
-from ncu_lab.model import SHARE_KEY, TIME_KEY, Notice, Reporter, RunFilter, SeriesPoint, Status, silent
+from ncu_lab.model import SHARE_KEY, TIME_KEY, Notice, Reporter, RunFilter, RunNotice, SeriesPoint, Status, silent
 from ncu_lab.model.commits import CommitInfo
 from ncu_lab.model.comparison import QuantityClass
-from ncu_lab.model.history import ChangePoint, History, HistoryPoint, KernelHistory, Order
+from ncu_lab.model.history import ChangePoint, History, HistoryGap, HistoryPoint, KernelHistory, Order
 from ncu_lab.model.noise import NoiseTable
+from ncu_lab.store.directory import passed_over
+from ncu_lab.store.stored_run import DamagedRunError, read_description
 from ncu_lab.workflows.indexing import list_runs, refuse_unknown, series
 from ncu_lab.workflows.judging_changes import is_change, judge
 from ncu_lab.workflows.measuring_noise import read_noise_table
@@ -65,11 +68,11 @@ def history(request: HistoryRequest, store: Path, folder: Path, where: str = "",
     """
     refuse_unknown(request.key)
     points, notices = series(store, request.key, request.wanted, report)
-    failed = list_runs(store, replace(request.wanted, statuses=_FAILED))[0] if points else []
+    gaps = [*_failed(request, store), *_damaged(request, store, notices)] if points else []
     commits, told = _line(request, points, folder, where)
     # References are timed beside a stage, and not profiled: they are told of when asked for.
     points = [one for one in points if one.kernel.kernel is not None or one.kernel.stage in request.wanted.stages]
-    kernels = arrange(points, failed, commits)
+    kernels = arrange(points, gaps, commits)
     if not kernels:
         raise _nothing(request, store, where, points)
     if request.key == SHARE_KEY:
@@ -80,9 +83,54 @@ def history(request: HistoryRequest, store: Path, folder: Path, where: str = "",
         table, unread = read_noise_table(store)
         notices = [*notices, *unread]
         judge = _Judge(request.key, store, table, commits or ())
-        kernels = [judge.judged(one) for one in kernels]
+        kernels, damaged = _judged_readable(judge, kernels, points, gaps, commits)
+        notices += damaged
     order: Order = "time" if commits is None else "commits"
     return History(request.key, unit_of(request.key), order, tuple(kernels), (*notices, *told))
+
+
+def _failed(request: HistoryRequest, store: Path) -> list[HistoryGap]:
+    """Return a gap for every run that ended badly."""
+    metas = list_runs(store, replace(request.wanted, statuses=_FAILED))[0]
+    return [HistoryGap(meta, meta.status, (meta.error or "").partition("\n")[0]) for meta in metas]
+
+
+def _damaged(request: HistoryRequest, store: Path, notices: Iterable[Notice]) -> list[HistoryGap]:
+    """Return a gap for every run that cannot be read, as far as it still tells which it is."""
+    gaps = []
+    for one in notices:
+        if isinstance(one, RunNotice):
+            with contextlib.suppress(InputError):  # told of as a whole already
+                meta = read_description(store / one.run)
+                if request.wanted.fits(meta):
+                    gaps.append(HistoryGap(meta, "damaged", one.what))
+    return gaps
+
+
+def _judged_readable(
+    judge: _Judge,
+    kernels: Sequence[KernelHistory],
+    points: Sequence[SeriesPoint],
+    gaps: Sequence[HistoryGap],
+    commits: Sequence[CommitInfo] | None,
+) -> tuple[list[KernelHistory], list[Notice]]:
+    """Judge every line; a run that the index knows and that was damaged since becomes a gap.
+
+    Raises:
+        InputError: When no run is left.
+    """
+    notices: list[Notice] = []
+    while True:
+        try:
+            return [judge.judged(one) for one in kernels], notices
+        except DamagedRunError as error:
+            lost = next((one.meta for one in points if one.meta.id == error.run), None)
+            points = [one for one in points if one.meta.id != error.run]
+            if lost is None or not points:
+                raise
+            gaps = [*gaps, HistoryGap(lost, "damaged", error.what)]
+            kernels = arrange(points, gaps, commits)
+            notices.append(passed_over(error))
 
 
 def unit_of(key: str) -> str:

@@ -9,9 +9,11 @@ from typing import Protocol
 
 from ncu_lab.analyze.summary import summarize
 from ncu_lab.errors import InputError
-from ncu_lab.model import LaunchSummary, Notice, Problem, Run, RunMeta
+from ncu_lab.model import CORRUPT_RUN, LaunchSummary, Notice, Problem, Run, RunMeta, RunNotice
 from ncu_lab.store import Store
 from ncu_lab.store.directory import passed_over
+from ncu_lab.store.stored_run import read_description
+from ncu_lab.workflows.indexing import list_runs
 from ncu_lab.workflows.reading import Found, find_run, revision_runs
 
 Context = tuple[Problem | None, str | None, str | None]
@@ -41,6 +43,9 @@ class Shelf(Protocol):
     def summarize(self, run: Run) -> list[LaunchSummary]:
         """Return the launches of a run by the catalogue."""
 
+    def unreadable(self, commit: str | None) -> list[Notice]:
+        """Return which runs, of a commit or of none that can be told, were passed over as damaged."""
+
 
 class StoreShelf:
     """A store, and whatever files a user names: what the commands look in."""
@@ -69,6 +74,18 @@ class StoreShelf:
     def summarize(self, run: Run) -> list[LaunchSummary]:
         """See :func:`ncu_lab.analyze.summary.summarize`."""
         return summarize(run)
+
+    def unreadable(self, commit: str | None) -> list[Notice]:
+        """Return which runs of a commit are damaged, and those whose commit cannot be told."""
+        return [one for one in list_runs(self._path)[1] if one.code == CORRUPT_RUN and self._may_be_of(one, commit)]
+
+    def _may_be_of(self, notice: Notice, commit: str | None) -> bool:
+        if not isinstance(notice, RunNotice):
+            return True
+        try:
+            return read_description(self._path / notice.run).git.commit == commit
+        except InputError:
+            return True
 
 
 @dataclass
@@ -158,6 +175,7 @@ class _Candidates:
             passed = list(self._found.passed_over)
             return Side(self.reference, [self._found.run], self._found.stage, passed, self._shelf.summarize)
         runs, notices = self._newest_per_stage([meta for meta in self._metas if _context(meta) == context])
+        notices += self._shelf.unreadable(runs[0].meta.git.commit)
         return Side(self.reference, runs, notices=notices, summarize=self._shelf.summarize)
 
     def _newest_per_stage(self, metas: Sequence[RunMeta]) -> tuple[list[Run], list[Notice]]:

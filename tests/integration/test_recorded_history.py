@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +23,9 @@ from ncu_lab.model import Attribution
 from ncu_lab.model.comparison import Comparison
 from ncu_lab.render.numbers import plain_spaces
 from ncu_lab.store import Store
+from ncu_lab.store.index import is_kept
 from ncu_lab.workflows.comparing import compare
+from ncu_lab.workflows.indexing import series
 
 pytestmark = pytest.mark.git
 
@@ -353,6 +356,55 @@ def test_one_sentence_tells_what_happened_wherever_it_is_told(repository: Path) 
     assert change["cause"]["b"] / change["cause"]["a"] == pytest.approx(33 / 27, rel=0.005)
     same = run(repository, "diff", "fb5c188", "b053a09", *stage).stdout
     assert "because of" not in same
+
+
+@pytest.fixture
+def damaged(tmp_path: Path, commits: dict[str, str]) -> tuple[Path, Path]:
+    """A store whose index knows all runs, and a table of the run of "renamed" that is about to be damaged."""
+    store = tmp_path / "store"
+    shutil.copytree(STORE, store)
+    series(store, "time_ns")
+    assert is_kept(store)
+    return store, store / run_of(commits["renamed"]) / "metrics.parquet"
+
+
+@pytest.mark.parametrize("how", ["cut", "overwritten"])
+def test_a_damaged_run_is_a_named_gap(
+    repository: Path, commits: dict[str, str], damaged: tuple[Path, Path], how: str
+) -> None:
+    store, table = damaged
+    whole = table.read_bytes()
+    table.write_bytes(whole[:-30] if how == "cut" else whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
+    search = ("history", "--stage", "gram", "--store", str(store))
+    done = run(repository, *search, columns=200)
+    assert done.returncode == 0, done.stderr
+    assert f"run {table.parent.name} is corrupt: metrics.parquet" in done.stderr
+    short = commits["renamed"][:7]
+    what = "metrics.parquet is cut or overwritten" if how == "cut" else "metrics.parquet does not match its checksum"
+    assert f"– {short} run damaged: {what}" in plain_spaces(done.stdout)
+    document = told(repository, *search)
+    assert [(one["commit"], one["status"]) for one in document["gaps"]] == [
+        (commits["broken"], "build_failed"),
+        (commits["renamed"], "damaged"),
+    ]
+    assert document["not_profiled"] == []
+    changed = [one["commit"] for one in document["changes"]]
+    assert changed == [commits[name] for name in STEPS]  # across the gap as well
+
+
+def test_a_diff_to_a_commit_says_which_of_its_runs_cannot_be_read(
+    repository: Path, commits: dict[str, str], damaged: tuple[Path, Path]
+) -> None:
+    store, table = damaged
+    older = Store(store).read_whole(table.parent.name)
+    Store(store).write(replace(older, meta=replace(older.meta, id="20261129T000000-ladder-d65bf95-0001")))
+    table.write_bytes(table.read_bytes()[:-30])
+    about = f"run {table.parent.name} is corrupt"
+    to_it = run(repository, "diff", commits["fixed"], commits["renamed"], "--store", str(store))
+    assert to_it.returncode == 0, to_it.stderr
+    assert about in to_it.stderr
+    beside = run(repository, "diff", commits["fixed"], commits["unpadded"], "--store", str(store))
+    assert (beside.returncode, about in beside.stderr) == (0, False)
 
 
 def test_without_git_runs_stand_in_time(tmp_path: Path) -> None:
