@@ -7,6 +7,7 @@
 | driver | times |
 | version of ncu | durations under the profiler, counters |
 | clock or cache control of ncu | durations under the profiler, counters that vary |
+| launch shape, where the problem of either is not known | all but what the compiler decides |
 
 Of CUDA, nvcc, sections, another version of ncu-lab, an edited tree or a run cut short one is told, no more: they are
 part of what changed, or show in the values themselves.
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ncu_lab.model import Problem, Run, RunMeta, Stage
+from ncu_lab.model import LaunchSummary, Problem, Run, RunMeta, Stage
 from ncu_lab.model.comparison import Comparability, Difference, Fingerprint, QuantityClass
 
 _TIMES: tuple[QuantityClass, ...] = ("time", "profiled_time")
@@ -138,6 +139,44 @@ def compare_fingerprints(
     same_model = a.device is not None and a.device == b.device
     other_unit = same_model and a.unit is not None and b.unit is not None and a.unit != b.unit
     return Comparability(tuple(differences), tuple(unknown), other_unit, force)
+
+
+def with_shapes(
+    found: Comparability, a: LaunchSummary, b: LaunchSummary, a_of: Fingerprint, b_of: Fingerprint
+) -> Comparability:
+    """Add that two launches have other shapes, where it is not known that they are of one problem.
+
+    Between runs of one problem another grid is another tile: a change of the kernel. Of files nobody knows the problem,
+    and a kernel that is launched for larger matrices has larger grids, too.
+
+    Args:
+        found: What of the runs can be compared.
+        a: The launch that speaks for A.
+        b: Likewise for B.
+        a_of: The fingerprint of A's run.
+        b_of: Likewise of B's.
+    """
+    if (a_of.problem is not None and b_of.problem is not None) or (a.grid, a.block) == (b.grid, b.block):
+        return found
+    told = _shapes(a, b), _shapes(b, a)
+    side = "either" if a_of.problem is b_of.problem else "A" if a_of.problem is None else "B"
+    because = f"the problem of {side} is not known"
+    shape = Difference("other_shape", "launch shape", *told, _MEASURED, because)
+    return replace(found, differences=(*found.differences, shape))
+
+
+def _shapes(one: LaunchSummary, other: LaunchSummary) -> str:
+    """``grid 32×32``: as far as the other has another."""
+    parts = [("grid", one.grid, other.grid), ("block", one.block, other.block)]
+    return ", ".join(f"{name} {_shape(own)}" for name, own, others in parts if own != others)
+
+
+def _shape(sizes: tuple[int, ...]) -> str:
+    """``16×16``: without the ones at the end."""
+    kept = list(sizes)
+    while len(kept) > 1 and kept[-1] == 1:
+        kept.pop()
+    return "×".join(map(str, kept))
 
 
 def _told(before: object, after: object) -> tuple[str, str]:

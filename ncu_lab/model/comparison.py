@@ -93,6 +93,7 @@ class Difference:
         a: What A tells.
         b: What B tells.
         forbids: The quantities that cannot be compared because of it; empty where it is only to be known.
+        because: Why it forbids them, where that is not plain.
     """
 
     code: str
@@ -100,11 +101,12 @@ class Difference:
     a: str
     b: str
     forbids: tuple[QuantityClass, ...] = ()
+    because: str = ""
 
     @property
     def words(self) -> str:
         """``another driver (580.1 and 590.2)``."""
-        return f"another {self.what} ({self.a} and {self.b})"
+        return f"another {self.what} ({self.a} and {self.b}{f'; {self.because}' if self.because else ''})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,15 +263,21 @@ def comparable_words(pairs: Sequence[Pair], *, forced: bool) -> str:
     reasons = list(dict.fromkeys(one for comparability in told for one in comparability.reasons))
     if not reasons:
         return "comparable ✓" if told else "nothing to compare"
-    because = "; ".join(reason_words(reason) for reason in reasons)
+    alike: dict[tuple[QuantityClass, ...], list[str]] = {}
+    for one in reasons:
+        alike.setdefault(one.forbids, []).append(one.words)
+    because = "; ".join(_forbidding("; ".join(words), forbids) for forbids, words in alike.items())
     return f"compared by force, although not comparable: {because}" if forced else f"not comparable ⊘: {because}"
 
 
 def reason_words(reason: Difference) -> str:
     """``another driver (580.1 and 590.2) forbids times, profiled durations``."""
-    if len(reason.forbids) == len(CLASS_NAMES):
-        return f"{reason.words} forbids everything"
-    return f"{reason.words} forbids {', '.join(CLASS_NAMES[one] for one in reason.forbids)}"
+    return _forbidding(reason.words, reason.forbids)
+
+
+def _forbidding(words: str, forbids: Sequence[QuantityClass]) -> str:
+    what = "everything" if len(forbids) == len(CLASS_NAMES) else ", ".join(CLASS_NAMES[one] for one in forbids)
+    return f"{words} forbids {what}"
 
 
 def caution_words(comparabilities: Iterable[Comparability]) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ncu_lab.analyze.attribution import attribute
 from ncu_lab.analyze.cause import find_cause
 from ncu_lab.analyze.code_of_launches import code_of
-from ncu_lab.analyze.comparability import compare_fingerprints, fingerprint
+from ncu_lab.analyze.comparability import compare_fingerprints, fingerprint, with_shapes
 from ncu_lab.analyze.compare import TimeEvidence, call_durations, compare_times
 from ncu_lab.analyze.metric_changes import compare_builds, compare_counters
 from ncu_lab.analyze.moved_lines import moved_lines
@@ -84,8 +84,10 @@ def compare(
     judge = _Judge(load_stages(), force, measured, lines)
     pairs: list[Pair] = []
     for side_a, side_b in contexts:
-        found = _paired(side_a, side_b, by_hand, chosen=launch_a is not None or launch_b is not None)
-        pairs += judge.pairs(found, side_a, side_b)
+        chosen = launch_a is not None or launch_b is not None
+        found = _paired(side_a, side_b, by_hand, chosen=chosen)
+        asked = chosen or bool(by_hand) or bool(side_a.stage and side_b.stage)
+        pairs += judge.pairs(found, side_a, side_b, asked=asked)
     notices = [notice for sides in contexts for side in sides for notice in side.notices]
     return Comparison(
         a=_compared(a, [side for side, _ in contexts]),
@@ -215,9 +217,9 @@ class _Judge:
     _counters: dict[int, dict[int, dict[str, float]]] = field(default_factory=dict)
     _samples: dict[int, list[TimingSample]] = field(default_factory=dict)
 
-    def pairs(self, pairs: Sequence[Pair], a: Side, b: Side) -> list[Pair]:
-        """Judge the pairs of two sides."""
-        judged = [self._judged(one, a, b) for one in pairs]
+    def pairs(self, pairs: Sequence[Pair], a: Side, b: Side, *, asked: bool) -> list[Pair]:
+        """Judge the pairs of two sides; the user may have asked for those by choice, whatever their launches are."""
+        judged = [self._judged(one, a, b, asked=asked and one.matched_by == "choice") for one in pairs]
         if not self.lines:
             return judged
         alike = [one for one in judged if _has_lines(one)]
@@ -230,7 +232,7 @@ class _Judge:
             for one in judged
         ]
 
-    def _judged(self, one: Pair, a: Side, b: Side) -> Pair:
+    def _judged(self, one: Pair, a: Side, b: Side, *, asked: bool) -> Pair:
         run_a = a.run_of(one.launches_a[0]) if one.launches_a else None
         run_b = b.run_of(one.launches_b[0]) if one.launches_b else None
         told = replace(one, run_a=run_a.meta if run_a else None, run_b=run_b.meta if run_b else None)
@@ -239,6 +241,8 @@ class _Judge:
         stage_a, stage_b = one.launches_a[0].stage, one.launches_b[0].stage
         print_a, print_b = self._fingerprint(run_a), self._fingerprint(run_b)
         comparability = compare_fingerprints(print_a, print_b, stage_a=stage_a, stage_b=stage_b, force=self.force)
+        if one.chosen_a and one.chosen_b and not asked:
+            comparability = with_shapes(comparability, one.chosen_a, one.chosen_b, print_a, print_b)
         times_a = self._times(run_a, stage_a, one.launches_a)
         times_b = self._times(run_b, stage_b, one.launches_b)
         build_a, build_b = _build(run_a, stage_a), _build(run_b, stage_b)

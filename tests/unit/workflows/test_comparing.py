@@ -12,12 +12,15 @@ from golden_runs import ENVIRONMENT, H200, golden_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ncu_lab.analyze.metric_changes import STATIC
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.model import Attribution, Device, Environment, GitState, Problem, Unattributed
 from ncu_lab.model.noise import NoiseTable, Repeatability
+from ncu_lab.model.policy import Policy
 from ncu_lab.resources import data_dir
 from ncu_lab.store import Store
 from ncu_lab.workflows.comparing import compare, find_lines
+from ncu_lab.workflows.gating import Reference, gate_runs
 
 DATA = Path(__file__).parents[2] / "data" / "golden"
 OLD, NEW = "a" * 40, "b" * 40
@@ -365,3 +368,37 @@ def test_lines_can_be_found_later_of_one_pair(examples, bundled):
     assert find_lines(bare, run, run) == whole.lines
     itself = compare(ladder, ladder, examples, stages=["2d"], lines=False).pairs[0]
     assert find_lines(itself, run, run) == ()
+
+
+def program(size):
+    """Launches of a program of which no stage is known, each of so many blocks a side."""
+    return [{**golden_counters()["2d"], "grid": (size, size, 1), "block": (256, 1, 1)}]
+
+
+def test_another_launch_shape_is_not_comparable_where_the_problem_is_not_known(store):
+    a, b = (put(store, day, [], extra=program(size), problem=None) for day, size in ((1, 16), (2, 32)))
+    (pair,) = compare(a, b, store).pairs
+    why = "another launch shape (grid 16×16 and grid 32×32; the problem of either is not known)"
+    assert (pair.matched_by, pair.confidence) == ("shape", 0.9)
+    assert pair.duration is not None
+    assert (pair.duration.verdict, pair.duration.reason) == ("not_comparable", why)
+    assert pair.attribution is None
+    measured = {one.key: one.verdict for one in pair.metrics if one.key not in STATIC}
+    assert set(measured.values()) == {"not_comparable"}
+    gated = gate_runs(Reference(a), Reference(b), store, Policy())
+    assert {one.why for one in gated.judged if one.change.key == "duration_ns"} == {f"not comparable: {why}"}
+    for options in ({"force": True}, {"by_hand": ["0=0"]}, {"launch_a": 0, "launch_b": 0}):
+        (asked,) = compare(a, b, store, **options).pairs
+        assert asked.duration is not None
+        assert asked.duration.verdict != "not_comparable"
+    known = put(store, 3, [], extra=program(32))
+    (one_known,) = compare(a, known, store).pairs
+    assert one_known.duration is not None
+    assert "the problem of A is not known" in one_known.duration.reason
+
+
+def test_between_runs_of_one_problem_another_grid_is_a_change_of_the_kernel(store):
+    a, b = (put(store, day, [], extra=program(size)) for day, size in ((1, 16), (2, 32)))
+    (pair,) = compare(a, b, store).pairs
+    assert pair.comparability.is_comparable
+    assert {one.verdict for one in pair.metrics} == {"same"}
