@@ -20,7 +20,6 @@ from ncu_lab.gpu.registry import REGISTRY, find_stage, load_stages
 from ncu_lab.model import ProgressEvent, Reporter, Stage, StageBuild, silent
 from ncu_lab.model.gating import Change, GateResult, Judged, Place
 from ncu_lab.model.policy import GATED_BUILD_UNITS, Policy
-from ncu_lab.resources import data_dir
 from ncu_lab.workflows.building import build_variants, describe_build, stopping
 
 KERNELS = "kernels"
@@ -57,7 +56,7 @@ def gate_static(
     checkout stays as it is.
 
     Args:
-        here: A folder in the repository; outside of any the bundled kernels are gated.
+        here: A folder in the repository.
         policy: What is allowed.
         against: A git revision; by default where HEAD and the default branch parted.
         stages: Only these stages.
@@ -101,7 +100,7 @@ def gate_static(
 
 
 def _repository(here: Path) -> Repository:
-    """Return the repository of the kernels here; outside of any, that of the bundled ones.
+    """Return the repository of the kernels here; never that of ncu-lab itself, unless this is it.
 
     Raises:
         InputError: When there is none with kernels.
@@ -109,10 +108,6 @@ def _repository(here: Path) -> Repository:
     own = repository_of(here)
     if own is not None and (own.root / KERNELS / REGISTRY).is_file():
         return own
-    bundled = data_dir("kernels")
-    around = repository_of(bundled) if own is None else None
-    if around is not None and around.root / KERNELS == bundled:
-        return around
     where = f"{own.root} has no {KERNELS}/{REGISTRY}" if own else f"{here} is in no git repository"
     raise InputError(
         f"{where}: there is nothing to compare with",

@@ -163,6 +163,11 @@ def test_mistakes(repository: Path, tmp_path: Path) -> None:
     git(other, "init", "-q")
     with pytest.raises(InputError, match="nothing to compare with"):
         gate_static(other, Policy())
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    # An editable install has a repository of its own, which is not what anybody means from here.
+    with pytest.raises(InputError, match="elsewhere is in no git repository"):
+        gate_static(elsewhere, Policy())
 
 
 def test_a_registry_that_cannot_be_used_is_told_with_its_commit(repository: Path) -> None:
