@@ -9,7 +9,7 @@ from ncu_lab.metrics import Better, Kind
 from ncu_lab.model.attribution import Attribution, Unattributed
 from ncu_lab.model.cause import Cause
 from ncu_lab.model.power import Power
-from ncu_lab.model.runs import Notice, RunMeta
+from ncu_lab.model.runs import Notice, RunMeta, Status
 from ncu_lab.model.views import LaunchSummary
 
 QuantityClass = Literal["time", "profiled_time", "noisy", "exact", "static"]
@@ -337,6 +337,23 @@ class ComparedSide:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedStage:
+    """A stage that a side lacks because it failed at the side's commit.
+
+    Attributes:
+        stage: The stage.
+        status: What failed: ``build_failed`` or ``check_failed``.
+        commit: At which commit.
+        why: First line of the error, without the name of the stage.
+    """
+
+    stage: str
+    status: Status
+    commit: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Two sides beside each other: what is paired, what only one has, and what they differ in beside the kernels.
 
@@ -347,6 +364,8 @@ class Comparison:
         forced: Whether the user demanded to compare what is not comparable.
         warnings: Of runs that were passed over or left out.
         is_next: Whether B's commit is the one after A's, as far as git is there to tell.
+        failed_a: Stages of B that failed at A's commit.
+        failed_b: Stages of A that failed at B's commit; neither was removed.
     """
 
     a: ComparedSide
@@ -355,6 +374,8 @@ class Comparison:
     forced: bool = False
     warnings: tuple[Notice, ...] = ()
     is_next: bool = False
+    failed_a: tuple[FailedStage, ...] = ()
+    failed_b: tuple[FailedStage, ...] = ()
 
     @property
     def differences(self) -> tuple[Difference, ...]:

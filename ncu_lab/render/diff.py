@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from ncu_lab.model import Attribution, RunMeta, Unattributed
-from ncu_lab.model.comparison import ComparedSide, Comparison, MetricChange, MovedLine, Pair
+from ncu_lab.model.comparison import ComparedSide, Comparison, FailedStage, MetricChange, MovedLine, Pair
 from ncu_lab.render.attribution import print_waterfall, unattributed_words, waterfall_markdown
 from ncu_lab.render.cause_words import change_sentence
 from ncu_lab.render.change_words import (
@@ -22,6 +22,7 @@ from ncu_lab.render.change_words import (
     time_words,
     told_metrics,
 )
+from ncu_lab.render.history_words import STATUS_WORDS
 from ncu_lab.render.tables import escaped
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal
 from ncu_lab.render.wording import context_words, problem_words
@@ -190,11 +191,19 @@ def tally_words(comparison: Comparison) -> str:
         for verdict in ("faster", "slower", "same", "inconclusive", "not_comparable")
         if verdict != "not_comparable" or comparison.count(verdict)
     ]  # fmt: skip
+    failed = (*comparison.failed_a, *comparison.failed_b)
     alone = []
     for status in ("added", "removed"):
         names = list(dict.fromkeys(pair_name(pair) for pair in comparison.pairs if pair.status == status))
+        names = [name for name in names if name not in {one.stage for one in failed}]
         alone.append(f"{len(names)} {status}" + (f" ({', '.join(names)})" if names else ""))
-    return f"{', '.join(words)}; {', '.join(alone)}."
+    return f"{', '.join(words)}; {', '.join((*alone, *map(_failed_words, failed)))}."
+
+
+def _failed_words(one: FailedStage) -> str:
+    """``gram: build failed at 8ab08b8: kernels/gram.cu:6: expected a ";"``."""
+    why = one.why.removeprefix("does not compile: ")
+    return f"{one.stage}: {STATUS_WORDS[one.status]} at {one.commit[:7]}: {why}"
 
 
 def comparison_markdown(comparison: Comparison) -> str:

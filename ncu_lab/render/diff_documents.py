@@ -40,6 +40,11 @@ def comparison_document(comparison: Comparison) -> Json:
         "reasons": [_difference(one) for one in comparison.reasons],
         "differences": [_difference(one) for one in comparison.differences],
         "pairs": [{**_pair(pair), "sentence": change_sentence(comparison, pair) or None} for pair in comparison.pairs],
+        "failed": [
+            {"side": side, **asdict(one)}
+            for side, failed in (("a", comparison.failed_a), ("b", comparison.failed_b))
+            for one in failed
+        ],
         "warnings": notices_document(comparison.warnings),
     }
 

@@ -22,8 +22,18 @@ from ncu_lab.analyze.timings import counted_samples, timing_samples
 from ncu_lab.errors import UsageError
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.model import HotSpots, LaunchSummary, Run, Stage, StageBuild, TimingSample
-from ncu_lab.model.comparison import Comparability, ComparedSide, Comparison, Fingerprint, MetricChange, MovedLine, Pair
+from ncu_lab.model.comparison import (
+    Comparability,
+    ComparedSide,
+    Comparison,
+    Fingerprint,
+    MetricChange,
+    MovedLine,
+    Pair,
+    PairStatus,
+)
 from ncu_lab.model.noise import NoiseTable
+from ncu_lab.workflows.failed_stages import failed_stages
 from ncu_lab.workflows.locating import hot_spots
 from ncu_lab.workflows.measuring_noise import read_noise_table
 from ncu_lab.workflows.sides import Shelf, Side, StoreShelf, find_sides
@@ -89,13 +99,21 @@ def compare(
         asked = chosen or bool(by_hand) or bool(side_a.stage and side_b.stage)
         pairs += judge.pairs(found, side_a, side_b, asked=asked)
     notices = [notice for sides in contexts for side in sides for notice in side.notices]
+    found_a, found_b = (_compared(name, sides) for name, sides in zip((a, b), zip(*contexts, strict=True), strict=True))
     return Comparison(
-        a=_compared(a, [side for side, _ in contexts]),
-        b=_compared(b, [side for _, side in contexts]),
+        a=found_a,
+        b=found_b,
         pairs=tuple(pairs),
         forced=force,
         warnings=tuple(dict.fromkeys([*notices, *unread])),
+        failed_a=failed_stages(found_a, store, _stages(pairs, "added")),
+        failed_b=failed_stages(found_b, store, _stages(pairs, "removed")),
     )
+
+
+def _stages(pairs: Iterable[Pair], status: PairStatus) -> list[str]:
+    chosen = [one.chosen_a or one.chosen_b for one in pairs if one.status == status]
+    return list(dict.fromkeys(one.stage for one in chosen if one is not None and one.stage))
 
 
 def _compared(reference: str, sides: Sequence[Side]) -> ComparedSide:

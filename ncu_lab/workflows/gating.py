@@ -77,8 +77,8 @@ def gate_runs(
     )
     comparison = placed_in_git(comparison, here) if here else comparison
     added, removed = one_sided(comparison)
-    failed = _failed_builds(comparison, store, removed, here)
-    mended = _failed_before(comparison, store, added, policy)
+    failed = _failed_builds(comparison, here)
+    mended = _failed_before(comparison, policy)
     references = {stage.id for stage in load_stages().values() if stage.is_reference}
     measured = comparison_changes(comparison, partial(change_sentence, comparison), power_words)
     own = [one for one in measured if one.stage not in references]
@@ -157,51 +157,34 @@ def _words(side: ComparedSide, other: ComparedSide) -> str:
     return f"{git.commit[:7]}{subject}{' (edited)' if git.dirty else ''}"
 
 
-def _failed_builds(
-    comparison: Comparison, store: Path, removed: Sequence[str], here: Path | None
-) -> tuple[Judged, ...]:
+def _failed_builds(comparison: Comparison, here: Path | None) -> tuple[Judged, ...]:
     """Return a violation for each stage that B lacks because it did not compile, or gave wrong results, at B's commit.
 
     A stage without a measurement must not pass for one that was removed.
     """
     folder, stages = _kernels(here)
     judged = []
-    for stage, (key, why) in _failures(comparison.b, store, removed).items():
-        known = stages.get(stage)
+    for one in comparison.failed_b:
+        known = stages.get(one.stage)
         place = None if known is None or known.is_reference else kernel_place(folder, known)
-        place = place_of_error(why.removeprefix("does not compile: ")) or place
-        change = Change(stage, stage, "", key, "", "exact", None, None, place=place)
-        judged.append(Judged(change, "violation", None, why, fails=True))
+        place = place_of_error(one.why.removeprefix("does not compile: ")) or place
+        change = Change(one.stage, one.stage, "", _FAILED[one.status], "", "exact", None, None, place=place)
+        judged.append(Judged(change, "violation", None, one.why, fails=True))
     return tuple(judged)
 
 
-def _failed_before(comparison: Comparison, store: Path, added: Sequence[str], policy: Policy) -> tuple[Judged, ...]:
+def _failed_before(comparison: Comparison, policy: Policy) -> tuple[Judged, ...]:
     """Tell of each stage that A lacks for such a reason: it is mended rather than new, and nothing to compare with."""
     return tuple(
         Judged(
-            Change(stage, stage, "", key, "", "exact", None, None),
+            Change(one.stage, one.stage, "", _FAILED[one.status], "", "exact", None, None),
             "missing",
             None,
-            _BEFORE[key],
+            _BEFORE[_FAILED[one.status]],
             fails=policy.missing == "fail",
         )
-        for stage, (key, _) in _failures(comparison.a, store, added).items()
+        for one in comparison.failed_a
     )
-
-
-def _failures(side: ComparedSide, store: Path, lacking: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Find why a side lacks stages: stage -> the key of what failed at its commit, and how; others are left out."""
-    git = side.meta.git
-    if git.commit is None or not lacking:
-        return {}
-    found: dict[str, tuple[str, str]] = {}
-    for meta in list_runs(store)[0]:
-        if meta.status not in _FAILED or (meta.git.commit, meta.git.dirty) != (git.commit, git.dirty):
-            continue
-        for stage in (one for one in meta.stages if one in lacking and one not in found):
-            why = (meta.error or meta.status).splitlines()[0].removeprefix(f"stage {stage} ")
-            found[stage] = (_FAILED[meta.status], why)
-    return found
 
 
 def _without(names: Sequence[str], told: Iterable[Judged]) -> tuple[str, ...]:

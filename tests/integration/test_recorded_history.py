@@ -358,6 +358,26 @@ def test_one_sentence_tells_what_happened_wherever_it_is_told(repository: Path) 
     assert "because of" not in same
 
 
+def test_a_stage_that_did_not_build_was_not_removed(repository: Path, commits: dict[str, str]) -> None:
+    """The store has a run of the other stage of that commit, and a failed one of this."""
+    why = 'kernels/gram.cu:6: expected a ";"'
+    done = run(repository, "diff", commits["tile"], commits["broken"], columns=200)
+    assert done.returncode == 0, done.stderr
+    assert f"0 added, 0 removed, gram: build failed at {commits['broken'][:7]}: {why}." in done.stdout
+    document = told(repository, "diff", commits["tile"], commits["broken"])
+    assert document["failed"] == [
+        {
+            "side": "b",
+            "stage": "gram",
+            "status": "build_failed",
+            "commit": commits["broken"],
+            "why": f"does not compile: {why}",
+        }
+    ]
+    mended = run(repository, "diff", commits["broken"], commits["fixed"], columns=200)
+    assert f"0 added, 0 removed, gram: build failed at {commits['broken'][:7]}: {why}." in mended.stdout
+
+
 @pytest.fixture
 def damaged(tmp_path: Path, commits: dict[str, str]) -> tuple[Path, Path]:
     """A store whose index knows all runs, and a table of the run of "renamed" that is about to be damaged."""
