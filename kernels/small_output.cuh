@@ -86,26 +86,27 @@ __device__ __forceinline__ void multiply_stage(float (&acc)[EDGE][EDGE], const S
   const auto a_from = [&](int quad) { return a_rows + ((group * (GROUP_K / 4) + quad) ^ swizzle) * 16; };
   uint32_t b_at = shared_address(stage.b) + (group * GROUP_K * TILE + col_of(0, thread)) * 4;
   float a[2][EDGE][4], b[2][EDGE];
-  const auto load_b = [&](float* to, uint32_t from) {
-#pragma unroll
-    for (int j = 0; j < EDGE; j += 4) load4_shared(to + j, from + j / 4 * 64);
-  };
   const uint32_t a_first = a_from(0);
 #pragma unroll
   for (int i = 0; i < EDGE; ++i) load4_shared(a[0][i], a_first + i * 8 * 128);
-  load_b(b[0], b_at);
+#pragma unroll
+  for (int j = 0; j < EDGE; j += 4) load4_shared(b[0] + j, b_at + j / 4 * 64);
 #pragma unroll 1
   for (int first = 0; first < GROUP_K; first += PASS) {
     const bool more = first + PASS < GROUP_K;
-    const uint32_t a_second = a_from(first / 4 + 1), a_next = a_from(first / 4 + 2);
+    uint32_t a_ahead[PASS / 4];
+#pragma unroll
+    for (int quad = 0; quad < PASS / 4; ++quad) a_ahead[quad] = a_from(first / 4 + quad + 1);
 #pragma unroll
     for (int p = 0; p < PASS; ++p) {
-      if (p + 1 < PASS || more) load_b(b[(p + 1) % 2], b_at + (p + 1) * (TILE * 4));
 #pragma unroll
       for (int i = 0; i < EDGE; ++i) {
-        if (i % 4 == 0 && (p < 4 || more)) {
+        if (i % 4 == 2 && (p + 1 < PASS || more)) {
+          load4_shared(b[(p + 1) % 2] + i / 4 * 4, b_at + (p + 1) * (TILE * 4) + i / 4 * 64);
+        }
+        if (i % 4 == 0 && (p < PASS - 4 || more)) {
           const int row = p % 4 * 2 + i / 4;
-          load4_shared(a[(p / 4 + 1) % 2][row], (p < 4 ? a_second : a_next) + row * 8 * 128);
+          load4_shared(a[(p / 4 + 1) % 2][row], a_ahead[p / 4] + row * 8 * 128);
         }
 #pragma unroll
         for (int turn = 0; turn < EDGE; ++turn) {

@@ -10,10 +10,9 @@
 //             while the first still runs (programmatic stream serialization) and waits for it inside.
 // Assumes:    fast path: n and the rows of B and C are multiples of 4, bases of B and C are 16-byte aligned, k > 0; A may
 //             lie anyhow. All else goes to the guarded path of `warptiled`. Needs sm_90a. Where C has few tiles the plan launches
-//             sgemm_small of small_output.cuh in the place of both kernels.
+//             sgemm_small of small_output.cu in the place of both kernels.
 
 #include "../hopper.cuh"
-#include "../small_output.cuh"
 
 constexpr int LANES_M = 8;  // of a warp, along M; four along N
 constexpr int WARPS_N = 2;

@@ -26,6 +26,7 @@ from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, Usage
 from ncu_lab.gpu import ptxas, sass
 from ncu_lab.gpu.child import run_child
 from ncu_lab.gpu.devices import present_arch
+from ncu_lab.gpu.request import second_cubin
 from ncu_lab.gpu.toolkit import find_tool
 from ncu_lab.model import Stage, StageBuild
 from ncu_lab.resources import kernels_folder
@@ -214,9 +215,11 @@ def _entry(stage: Stage, variant: str, nvcc: Nvcc, flags: Sequence[str], folder:
 
 def _key(stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> str:
     """Hash all that decides a build: compiler, flags, the source and every header of the project, names included."""
-    digest = hashlib.sha256(json.dumps([_CACHE_FORMAT, nvcc.version, stage.entry, *flags]).encode())
+    second = [stage.second_file, stage.second_level] if stage.second_file else []
+    digest = hashlib.sha256(json.dumps([_CACHE_FORMAT, nvcc.version, stage.entry, *second, *flags]).encode())
     headers = {path for pattern in _HEADERS for path in folder.rglob(pattern)}
-    for path in [folder / stage.file, *sorted(headers)]:
+    sources = [folder / name for name in (stage.file, stage.second_file) if name]
+    for path in [*sources, *sorted(headers)]:
         try:
             content = path.read_bytes()
         except OSError as error:
@@ -249,15 +252,13 @@ def _make(entry: Path, stage: Stage, compiler: _Compiler, flags: Sequence[str], 
 
 def _compile(work: Path, stage: Stage, compiler: _Compiler, flags: Sequence[str], folder: Path) -> dict[str, Any]:
     begin = time.monotonic()
-    ptx = work / "kernel.ptx"
-    log = compiler.run([*flags, "-ptx", stage.file], ptx, folder)
-    ptx.write_text(neutral_paths(ptx.read_text(encoding="utf-8"), folder), encoding="utf-8")
-    step = [flag for flag in flags if not flag.startswith(("-D", "-I", "-std"))]
-    # Named relative to the work folder, so that no path of this machine reaches the cubin.
-    log += compiler.run([*step, "-cubin", ptx.name], Path("kernel.cubin"), work)
+    log = compiler.cubin(stage.file, work / "kernel.cubin", flags, folder)
     resources = ptxas.parse_resources(log, stage.entry)
     if resources is None:
         raise InputError(f"kernels/{stage.file}: no entry function {stage.entry} in it", 'Declare it extern "C".')
+    if stage.second_file and "-DGUARDED=0" in flags:
+        second = [*flags, f"-Xptxas=-O{stage.second_level}"]
+        log += compiler.cubin(stage.second_file, Path(second_cubin(str(work / "kernel.cubin"))), second, folder)
     warnings = ptxas.parse_warnings(log)
     for warning in warnings:
         if ptxas.SERIALIZED_WGMMA in warning:
@@ -276,6 +277,15 @@ class _Compiler:
     nvcc: Nvcc
     stage: Stage
     stop: threading.Event
+
+    def cubin(self, source: str, output: Path, flags: Sequence[str], folder: Path) -> str:
+        """Compile a source in ``folder`` to ``output``, by PTX of its name; return what was said."""
+        ptx = output.with_suffix(".ptx")
+        log = self.run([*flags, "-ptx", source], ptx, folder)
+        ptx.write_text(neutral_paths(ptx.read_text(encoding="utf-8"), folder), encoding="utf-8")
+        step = [flag for flag in flags if not flag.startswith(("-D", "-I", "-std"))]
+        # Named relative to the work folder, so that no path of this machine reaches the cubin.
+        return log + self.run([*step, "-cubin", ptx.name], Path(output.name), output.parent)
 
     def run(self, arguments: Sequence[str], output: Path, folder: Path) -> str:
         """Run one step in ``folder``, which makes ``output``; return what it says."""
@@ -326,7 +336,9 @@ def _sass(entry: Path) -> str | None:
     tool = sass.disassembler()
     if tool is None:
         return None
-    text = sass.disassemble(entry / "kernel.cubin", tool)
+    first = entry / "kernel.cubin"
+    second = Path(second_cubin(str(first)))
+    text = "".join(sass.disassemble(cubin, tool) for cubin in (first, second) if cubin.is_file())
     temporary = path.with_name(f"kernel.sass.{os.getpid()}.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)

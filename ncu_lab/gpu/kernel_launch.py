@@ -91,6 +91,7 @@ class KernelLaunch:
         shared_bytes: Dynamic shared memory of a block.
         early: Whether it may start before the kernel ahead of it has ended, once all that kernel's blocks allow it
             (programmatic stream serialization); it then waits inside. GPUs older than sm_90 start it in turn.
+        second: Whether it is of the stage's ``second_file``, and lies in that cubin.
     """
 
     entry: str
@@ -101,6 +102,7 @@ class KernelLaunch:
     cluster: int = 1
     shared_bytes: int = 0
     early: bool = False
+    second: bool = False
 
 
 class Workspace:

@@ -188,6 +188,10 @@ def _check_source(stage: Stage, where: str, folder: Path) -> None:
         raise InputError(f"{where}: a kernel needs file and entry")
     if not (folder / stage.file).is_file():
         raise InputError(f"{where}: its source {folder / stage.file} does not exist")
+    if stage.second_file and not (folder / stage.second_file).is_file():
+        raise InputError(f"{where}: its source {folder / stage.second_file} does not exist")
+    if stage.second_level not in range(4):
+        raise InputError(f"{where}: second_level must be 0 to 3, a level of ptxas")
     if not {"BM", "BN"} <= set(stage.tile):
         raise InputError(f"{where}: tile needs BM and BN, the part of C that one block computes")
     threads = stage.block[0] * stage.block[1] * stage.block[2]

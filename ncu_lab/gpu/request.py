@@ -94,6 +94,11 @@ def subjects_of(
     )
 
 
+def second_cubin(cubin: str) -> str:
+    """Return where the cubin of a stage's ``second_file`` lies: beside that of its fast path."""
+    return str(Path(cubin).with_name("second.cubin"))
+
+
 def write(request: TargetRequest, path: Path) -> None:
     """Write a request; the file appears whole or not at all."""
     write_json(dataclasses.asdict(request), path)

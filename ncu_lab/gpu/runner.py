@@ -13,9 +13,10 @@ from ncu_lab.gpu.cublas import WORKSPACE_BYTES, Cublas, captured_kernels
 from ncu_lab.gpu.cublaslt import CublasLt
 from ncu_lab.gpu.cutlass import Cutlass
 from ncu_lab.gpu.driver import Driver, DriverError, prepare
+from ncu_lab.gpu.kernel_launch import KernelLaunch
 from ncu_lab.gpu.launch_plan import LaunchPlan, library_plan, plan
 from ncu_lab.gpu.layout import Layout
-from ncu_lab.gpu.request import Subject
+from ncu_lab.gpu.request import Subject, second_cubin
 from ncu_lab.model import Problem, Stage
 
 _MOST_READY = 1024
@@ -120,7 +121,7 @@ class Runner:
         if len(self._ready) >= _MOST_READY:
             self._ready.clear()
         calls = [
-            prepare(self._driver, self._function(path, kernel.entry), kernel, self.stream.ptr, workspace)
+            prepare(self._driver, self._function(path, kernel), kernel, self.stream.ptr, workspace)
             for kernel in how.kernels
         ]
         self._ready[key] = how, calls
@@ -135,13 +136,14 @@ class Runner:
             self._workspace = cupy.empty(size, dtype=cupy.uint8)
         return 0 if self._workspace is None else int(self._workspace.data.ptr)
 
-    def _function(self, path: str, entry: str) -> Any:
+    def _function(self, cubin: str, kernel: KernelLaunch) -> Any:
+        path = second_cubin(cubin) if kernel.second else cubin
         try:
             if path not in self._modules:
                 self._modules[path] = self._driver.load(Path(path))
-            return self._driver.function(self._modules[path], entry)
+            return self._driver.function(self._modules[path], kernel.entry)
         except DriverError as error:
-            raise ProgramError(f"the cubin of {entry} cannot be loaded ({path}): {error}") from error
+            raise ProgramError(f"the cubin of {kernel.entry} cannot be loaded ({path}): {error}") from error
 
     def reference_kernels(self, subject: Subject, problem: Problem, layout: Layout) -> tuple[str, ...]:
         """Return the kernels that a library reference launches, after proving by their names that they are its own.

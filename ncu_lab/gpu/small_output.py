@@ -104,6 +104,7 @@ def launch(problem: Problem, layout: Layout, sm_count: int) -> Kernels:
         ),
         cluster=shared_out.blocks,
         shared_bytes=SHARED_BYTES,
+        second=True,
     )
     return (multiply,), workspace.bytes
 

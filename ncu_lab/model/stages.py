@@ -85,6 +85,9 @@ class Stage:
             ``ncu_lab.gpu.launch_plan``.
         auxiliary: Entries of the kernels that the plan launches beside ``entry``, which is the main one.
         shared_bytes: Dynamic shared memory of a block of the main kernel.
+        second_file: Source of kernels that the plan may launch instead, in a cubin of their own beside the fast one:
+            one optimisation level of ptxas does not suit both. Empty for none.
+        second_level: The level of ptxas for it.
         library_math: For a reference: the cuBLAS math (``pedantic``, ``tf32``, ``fp16``, ``bf16``), or ``cutlass`` for
             one whose ``file`` is compiled with CUTLASS's headers.
         kernel_pattern: For a reference: a regular expression its kernel's name must match (precision, by name).
@@ -116,6 +119,8 @@ class Stage:
     plan: str = ""
     auxiliary: tuple[str, ...] = ()
     shared_bytes: int = 0
+    second_file: str = ""
+    second_level: int = 3
     library_math: str = ""
     kernel_pattern: str = ""
     expect: tuple[Expectation, ...] = ()
@@ -168,7 +173,7 @@ class StageBuild:
         stage: Stage id.
         variant: ``fast`` or ``guarded``.
         arch: ``sm_90`` and so on.
-        cubin: Path of the cubin in the build cache.
+        cubin: Path of the cubin in the build cache; that of ``second_file`` lies beside it.
         registers: Registers a thread.
         spill_store_bytes: Bytes of spill stores a thread.
         spill_load_bytes: Bytes of spill loads a thread.

@@ -187,7 +187,7 @@ def kernels_state(stages: Sequence[Stage]) -> tuple[GitState, tuple[Notice, ...]
     if not stages:
         return read_state(Path.cwd())
     folder = kernels_folder()
-    files = [folder / stage.file for stage in stages if stage.file]
+    files = [folder / name for stage in stages for name in (stage.file, stage.second_file) if name]
     shared = sorted(folder.rglob("*.cuh"))
     return read_state(folder, [*files, *shared])
 

@@ -20,6 +20,7 @@ from ncu_lab.gpu.compile import (
     neutral_paths,
     nvcc_flags,
 )
+from ncu_lab.gpu.request import second_cubin
 from ncu_lab.gpu.toolkit import find_tool
 from ncu_lab.model import Stage
 
@@ -186,6 +187,33 @@ def test_builds_once_for_equal_content(kernels: Path, tmp_path: Path) -> None:
     assert {path.name for path in (cache / "cubins").iterdir()} == {
         build.cubin.parent.name for build in [first, *changed]
     }  # nothing half-made is left
+
+
+@needs_nvcc
+def test_a_second_source_has_a_cubin_and_a_level_of_its_own(kernels: Path, tmp_path: Path) -> None:
+    (kernels / "gemm" / "y.cu").write_text('extern "C" __global__ void other(float* x) { *x = 1.0f / *x; }\n')
+    cache = tmp_path / "cache"
+    both = [
+        build_stage(stage(second_file="gemm/y.cu", second_level=level), kernels_dir=kernels, cache_dir=cache)
+        for level in (0, 3)
+    ]
+    alone = build_stage(stage(), kernels_dir=kernels, cache_dir=cache)
+    assert len({build.cubin for build in [*both, alone]}) == 3
+    for build in both:
+        assert build.cubin.read_bytes() == alone.cubin.read_bytes()
+        assert (build.registers, build.shared_bytes, build.flags) == (alone.registers, alone.shared_bytes, alone.flags)
+    seconds = [Path(second_cubin(str(build.cubin))).read_bytes() for build in both]
+    assert all(b"other" in content and str(tmp_path).encode() not in content for content in seconds)
+    assert seconds[0] != seconds[1]
+    assert not Path(second_cubin(str(alone.cubin))).exists()
+    if alone.sass is not None:  # where a disassembler is present
+        assert all(build.sass and build.sass.startswith(alone.sass) and "\nother:" in build.sass for build in both)
+    guarded = build_stage(stage(second_file="gemm/y.cu"), variant="guarded", kernels_dir=kernels, cache_dir=cache)
+    assert not Path(second_cubin(str(guarded.cubin))).exists()
+
+    (kernels / "gemm" / "y.cu").write_text('extern "C" __global__ void other(float* x) { *x = 2.0f / *x; }\n')
+    changed = build_stage(stage(second_file="gemm/y.cu"), kernels_dir=kernels, cache_dir=cache)
+    assert not changed.cached
 
 
 @needs_nvcc

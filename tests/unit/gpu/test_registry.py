@@ -58,6 +58,8 @@ def test_reads_stages_in_order_with_tuples(registry: Path) -> None:
         ('entry = "one"', 'entry = "one"\nentri = "x"', 'unknown key "entri"'),
         ('file = "one.cu"', 'file = "two.cu"', "does not exist"),
         ('file = "one.cu"', "", "needs file and entry"),
+        ('entry = "one"', 'entry = "one"\nsecond_file = "two.cu"', "two.cu does not exist"),
+        ('entry = "one"', 'entry = "one"\nsecond_level = 4', "second_level must be 0 to 3"),
         ('reference = "library"', 'reference = "nobody"', 'its reference "nobody" is not registered'),
         ('reference = "library"', 'reference = "one"', "no library reference"),
         ('reference = "library"', 'predecessor = "nobody"', 'its predecessor "nobody" is not registered'),

@@ -119,6 +119,7 @@ def test_the_launch() -> None:
     how = planned("sgemm-hopper", Problem(500, 512, 511, 1.5, -0.5), Layout(516, 520, 524, 0x1000, 0x2000, 0x3000))
     [kernel] = how.kernels
     assert (kernel.grid, kernel.block, kernel.cluster, kernel.role) == ((256, 1, 1), (128, 1, 1), 2, "main")
+    assert kernel.second  # of the cubin that is compiled for it
     assert how.workspace_bytes == 64 * 2 * 64 * 64 * 4
     assert kernel.arguments == (
         TensorMap("fp32", 0x1000, 511, 500, 516 * 4, (32, 64), 128),
