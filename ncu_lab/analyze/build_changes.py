@@ -73,6 +73,9 @@ def _blocks(compiled: Compiled) -> float | None:
     return float(occupancy(architecture, demand).blocks)
 
 
+_NO_DISASSEMBLER = 'no disassembler: pip install "ncu-lab[sass]"'
+
+
 def _absent(key: str, build: StageBuild) -> float | None:
     """Return what a quantity is that a build does not list: an opcode of which it has none."""
     return 0.0 if key.startswith(SASS) and build.sass_mix is not None else None
@@ -81,7 +84,7 @@ def _absent(key: str, build: StageBuild) -> float | None:
 def _why_missing(key: str, a: StageBuild, b: StageBuild) -> str:
     if key == BLOCKS_PER_SM:
         return f"what an SM of {b.arch} holds is not known"
-    return "no disassembler" if a.sass_mix is None or b.sass_mix is None else ""
+    return _NO_DISASSEMBLER if a.sass_mix is None or b.sass_mix is None else ""
 
 
 def _opcodes(a: Mapping[str, int] | None, b: Mapping[str, int] | None) -> str:

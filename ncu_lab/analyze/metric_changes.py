@@ -16,7 +16,14 @@ from ncu_lab.analyze.compare import Z, compare_values
 from ncu_lab.analyze.rank_statistics import two_sided_p
 from ncu_lab.metrics import METRICS, Better, Metric
 from ncu_lab.model import LaunchSummary, StageBuild
-from ncu_lab.model.comparison import ALPHA, LEAST_SAMPLES, Comparability, MetricChange, MetricVerdict, QuantityClass
+from ncu_lab.model.comparison import (
+    ALPHA,
+    LEAST_SAMPLES,
+    Comparability,
+    MetricChange,
+    MetricVerdict,
+    QuantityClass,
+)
 from ncu_lab.model.expectations import BUILD, BUILD_UNITS
 from ncu_lab.model.noise import NoiseTable, Repeatability
 
@@ -76,6 +83,10 @@ def compare_counters(
                 repeats.launches, math.hypot(repeats.processes, repeats.units), repeats.units, repeats.absolute
             )
         change = compare_metric(metric, values_a, values_b, repeats, against)
+        if change.verdict == "missing":
+            letter, lacking = ("A", a) if change.a is None else ("B", b)
+            if any(one.value(metric.key) is not None for one in lacking):
+                change = replace(change, reason=f"{letter}'s is no number")
         found.append(change if comparability.forced else _in_one_way(change, a, b))
     return tuple(found)
 

@@ -25,7 +25,7 @@ def diff(
     a: Annotated[
         str | None,
         typer.Argument(
-            metavar="[A",
+            metavar="A",
             help="From what: a run, the beginning of its id, @last~1, a commit, a stage, or a .ncu-rep or CSV file.",
             show_default=False,
         ),
@@ -33,7 +33,7 @@ def diff(
     b: Annotated[
         str | None,
         typer.Argument(
-            metavar="B]",
+            metavar="B",
             help="To what, likewise. With neither: from the last run but one to the last.",
             show_default=False,
         ),

@@ -34,7 +34,7 @@ class GateFormat(StrEnum):
 GatedArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="[B]",
+        metavar="B",
         help="What is gated: a run, a commit or a file, as in diff. Default: the newest run of HEAD.",
         show_default=False,
     ),

@@ -60,6 +60,11 @@ class Repository:
         return self._ask("rev-parse", "--is-shallow-repository") == "true"
 
     @property
+    def is_edited(self) -> bool:
+        """Whether tracked files are not as in HEAD."""
+        return bool(self._ask("status", "--porcelain", "--untracked-files=no"))
+
+    @property
     def has_commits(self) -> bool:
         """Whether HEAD is a commit: a new repository has none."""
         return self._ask("rev-parse", "--verify", "HEAD^{commit}") is not None

@@ -228,6 +228,11 @@ class MetricChange:
     high: float | None = None
 
     @property
+    def is_no_number(self) -> bool:
+        """Whether one side collected it, and got no number."""
+        return self.verdict == "missing" and self.reason.endswith("is no number")
+
+    @property
     def delta(self) -> float | None:
         """B - A; None where either is missing or they are not comparable."""
         return None if self.a is None or self.b is None or self.verdict == "not_comparable" else self.b - self.a
@@ -342,8 +347,8 @@ class FailedStage:
 
     Attributes:
         stage: The stage.
-        status: What failed: ``build_failed`` or ``check_failed``.
-        commit: At which commit.
+        status: What failed at the commit: ``build_failed`` or ``check_failed``.
+        commit: Its hash.
         why: First line of the error, without the name of the stage.
     """
 
@@ -364,8 +369,7 @@ class Comparison:
         forced: Whether the user demanded to compare what is not comparable.
         warnings: Of runs that were passed over or left out.
         is_next: Whether B's commit is the one after A's, as far as git is there to tell.
-        failed_a: Stages of B that failed at A's commit.
-        failed_b: Stages of A that failed at B's commit; neither was removed.
+        failed_a: Stages of B that failed at A's commit; ``failed_b`` likewise, which were not removed.
     """
 
     a: ComparedSide

@@ -128,8 +128,18 @@ def time_words(change: TimeChange | None) -> str:
     both = _both_words(change.a_ns, change.b_ns)
     if change.delta_ns is None:
         return f"{sign} not comparable   {both}"
-    delta = numbers.duration_change(change.delta_ns, scale)
-    return f"{sign} {verdict_words(change)}   {both} ({delta}, {share_words(change)})"
+    if _is_about_zero(change):
+        changed = f"≈{THIN}0{THIN}%{share_words(change).partition(f'{THIN}%')[2]}"
+    else:
+        changed = f"{numbers.duration_change(change.delta_ns, scale)}, {share_words(change)}"
+    return f"{sign} {verdict_words(change)}   {both} ({changed})"
+
+
+def _is_about_zero(change: TimeChange) -> bool:
+    """Whether the difference of the medians and the estimate of the ratio point to different sides, as nothing does."""
+    if change.ratio is None or change.low is None or change.high is None or change.delta_ns is None:
+        return False
+    return change.low <= 1.0 <= change.high and change.delta_ns * (change.ratio - 1.0) < 0.0
 
 
 def _both_words(a_ns: float, b_ns: float) -> str:
@@ -214,7 +224,7 @@ def metric_words(change: MetricChange) -> str:
     before, after = value_words(change.key, change.a, change.unit), value_words(change.key, change.b, change.unit)
     if change.delta_pct is not None and abs(change.delta_pct) < 10.0 and abs(change.a or 0.0) >= 1e4:
         return f"{name} {numbers.signed(numbers.percent(change.delta_pct, table=True))}"
-    return f"{name} {before} → {after}"
+    return f"{name} {before} → {after}" + (", missing" if change.is_no_number else "")
 
 
 def value_words(key: str, value: float | None, unit: str) -> str:
@@ -239,7 +249,7 @@ def told_metrics(pair: Pair) -> tuple[list[MetricChange], list[MetricChange]]:
     changed = [
         one
         for one in pair.metrics
-        if one.verdict in ("better", "worse", "changed") and repeated.get(one.key) not in counted
+        if (one.verdict in ("better", "worse", "changed") or one.is_no_number) and repeated.get(one.key) not in counted
     ]
     exact = sorted((one for one in changed if one.kind == "exact"), key=_rank)
     return exact, [one for one in changed if one.kind == "noisy" and one.verdict != "changed"]

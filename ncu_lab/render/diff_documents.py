@@ -188,7 +188,8 @@ def _pair_rows(pair: Pair) -> list[Row]:
         rows.append({"what": "time", "key": time["source"], "unit": "ns", **time, **renamed})
     rows += [{"what": "metric", **_metric(one)} for one in pair.metrics if not _is_equal(one)]
     if isinstance(pair.attribution, Attribution):
-        for part in part_rows(pair.attribution):
+        parts = part_rows(pair.attribution)
+        for part in parts if any(one["ns"] or one["log2"] for one in parts) else []:  # of a launch and itself none
             values = {"key": part["factor"], "a": part.get("value_a"), "b": part.get("value_b")}
             rows.append({"what": "part", **values, "ns": part["ns"], "log2": part["log2"]})
     for line in pair.lines:

@@ -127,9 +127,10 @@ def gated_side(here: Path, store: Path) -> Reference:
         )
     newest = runs[0]
     # One of an edited tree, made last, is what the user looks at; else all stages that HEAD has runs of count.
-    return (
-        Reference(f"run:{newest.id}") if newest.git.dirty else Reference(f"rev:{head.hash}", f"HEAD ({head.hash[:7]})")
-    )
+    if newest.git.dirty:
+        return Reference(f"run:{newest.id}")
+    edits = ", without the edits of this checkout" if repository.is_edited else ""
+    return Reference(f"rev:{head.hash}", f"HEAD ({head.hash[:7]}){edits}")
 
 
 def merge_base(here: Path) -> Reference:

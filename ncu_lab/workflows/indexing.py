@@ -132,7 +132,15 @@ def _read_tables(index: RunIndex, store: Path, runs: Sequence[str], report: Repo
             saved = time.monotonic()
     if runs:
         seconds = time.monotonic() - start
-        report(ProgressEvent("index", _name(store), "done", f"tables of {len(runs)} runs", seconds=seconds))
+        report(
+            ProgressEvent(
+                "index",
+                _name(store),
+                "done",
+                f"tables of {len(runs)} run{'' if len(runs) == 1 else 's'}",
+                seconds=seconds,
+            )
+        )
     return notices
 
 

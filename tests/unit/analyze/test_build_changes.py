@@ -30,7 +30,7 @@ def test_resources_and_blocks() -> None:
 
 def test_without_a_disassembler_instructions_are_missing_with_the_reason() -> None:
     found = changes(BUILD, replace(BUILD, sass_mix={"FFMA": 64}))["build:instructions"]
-    assert (found.a, found.b, found.why) == (None, 64.0, "no disassembler")
+    assert (found.a, found.b, found.why) == (None, 64.0, 'no disassembler: pip install "ncu-lab[sass]"')
 
 
 def test_instructions_and_their_opcodes() -> None:

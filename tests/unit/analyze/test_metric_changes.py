@@ -13,6 +13,8 @@ from ncu_lab.metrics import METRICS, Reading
 from ncu_lab.model import StageBuild
 from ncu_lab.model.comparison import Comparability, Difference
 from ncu_lab.model.noise import NoiseTable, Repeatability, default_repeatability
+from ncu_lab.render.change_words import metric_words
+from ncu_lab.render.numbers import plain_spaces
 
 REGISTERS, ISSUED, CONFLICTS, DRAM, SPILLS, OCCUPANCY = (
     METRICS[key]
@@ -75,7 +77,10 @@ def test_nan_or_nothing_on_one_side_is_missing():
         None,
     )
     nan = with_value("dram_bytes", float("nan"))
-    assert changed(nan, with_value("dram_bytes", 5.0))["dram_bytes"].verdict == "missing"
+    one = changed(nan, with_value("dram_bytes", 5.0))["dram_bytes"]
+    assert (one.verdict, one.reason, one.is_no_number) == ("missing", "A's is no number", True)
+    assert plain_spaces(metric_words(one)) == "– DRAM bytes – → 5.00 B, missing"
+    assert not found.is_no_number
     assert "dram_bytes" not in changed(nan, nan)
 
 

@@ -126,6 +126,17 @@ def test_the_document():
     assert {one["duration"]["verdict"] for one in empty["pairs"]} == {"same"}
 
 
+def test_of_a_run_and_itself_no_part_of_a_time_is_told(bundled):
+    rows = read_csv(run("diff", bundled[0], bundled[0], "--example", "--format", "csv"))
+    assert {row["what"] for row in rows} == {"time"}
+
+
+def test_help_names_both_arguments():
+    shown = run("diff", "--help")
+    assert "[OPTIONS] [A] [B]" in shown
+    assert "[A <" not in shown
+
+
 def test_other_formats():
     rows = read_csv(run("diff", "1d", "2d", "--example", "--format", "csv"))
     assert {row["what"] for row in rows} == {"time", "metric", "part", "line"}

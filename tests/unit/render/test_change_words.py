@@ -6,6 +6,7 @@ import pytest
 
 from ncu_lab.model.comparison import TimeChange
 from ncu_lab.render.change_words import p_words, time_words
+from ncu_lab.render.numbers import plain_spaces
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,14 @@ def test_no_probability_is_written_as_zero(p: float, words: str) -> None:
 def test_of_two_durations_far_apart_neither_loses_its_digits(a: float, b: float, words: str) -> None:
     change = TimeChange(a, b, 9, 9, "timings", "not_comparable", reason="another problem")
     assert time_words(change).replace("\u2009", " ") == f"⊘ not comparable   {words}"
+
+
+def test_a_difference_does_not_point_away_from_the_ratio() -> None:
+    def words(ratio: float, low: float, high: float) -> str:
+        change = TimeChange(
+            2e6, 2.0005e6, 9, 9, "timings", "same", 1, 1, "ranks", 0.4, ratio, low, high
+        )  # the medians differ by +500 ns
+        return plain_spaces(time_words(change))
+
+    assert words(0.99998, 0.998, 1.002) == "= same   2.00 → 2.00 ms (≈ 0 % ± 0.2)"
+    assert words(1.00002, 0.998, 1.002).endswith("(+0.0005 ms, +0.002 % ± 0.2)")

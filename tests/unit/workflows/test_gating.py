@@ -191,7 +191,11 @@ def test_what_is_gated_and_against_what_where_nothing_is_named(tmp_path: Path, m
     with pytest.raises(InputError, match="no complete run of HEAD"):
         gated_side(folder, store)
     stored(store, renewed(ladder(), AFTER, commit=commits["renamed"]))
-    assert gated_side(folder, store).text == f"rev:{commits['renamed']}"
+    gated = gated_side(folder, store)
+    assert (gated.text, gated.words) == (f"rev:{commits['renamed']}", f"HEAD ({commits['renamed'][:7]})")
+    kernel = folder / history_repo.KERNEL
+    kernel.write_text(kernel.read_text() + "// edited\n")
+    assert gated_side(folder, store).words == f"{gated.words}, without the edits of this checkout"
     edited = renewed(ladder(), "20261103T000000-ladder-ccccccc-0003", created="2026-12-03T00:00:00+00:00")
     git = GitState(commit=commits["renamed"], dirty=True)
     stored(store, replace(edited, meta=replace(edited.meta, git=git)))
