@@ -24,6 +24,8 @@ constexpr int GROUP_SIZE = (TILE / EDGE) * (TILE / EDGE), BLOCK = GROUPS_K * GRO
 constexpr int TILE_QUADS = TILE * TILE / 4;
 constexpr int PASS = 8;    // k that are unrolled: two quads of A's, one for each buffer
 constexpr int RASTER = 8;  // row tiles that are walked together
+constexpr uint32_t MOST_BLOCKS = 8;  // of a cluster
+constexpr int AT_ONCE = 8;           // clusters whose sums are under way together
 constexpr uint32_t BOX_BYTES = TILE * STEP * 4;
 static_assert(STEP * 4 == 128, "a row of A's box is one row of the 128-byte swizzle");
 static_assert(GROUP_K % PASS == 0 && PASS == 8, "fragments alternate between two buffers");
@@ -222,9 +224,16 @@ extern "C" __global__ void __launch_bounds__(small_output::BLOCK, 2)
   for (int i = threadIdx.x; i < share; i += BLOCK) {
     const int e = rank * share + i;
     const uint32_t at = shared_address(&s.sums[0][0][0] + e);
-    float4 sum = load_remote(at, 0);
-#pragma unroll 8
-    for (uint32_t block = 1; block < blocks; ++block) add_quad(sum, load_remote(at, block));
+    float4 of[MOST_BLOCKS];  // all on their way before the first is added: ptxas's level 1 keeps this order
+#pragma unroll
+    for (uint32_t block = 0; block < MOST_BLOCKS; ++block) {
+      if (block < blocks) of[block] = load_remote(at, block);
+    }
+    float4 sum = of[0];
+#pragma unroll
+    for (uint32_t block = 1; block < MOST_BLOCKS; ++block) {
+      if (block < blocks) add_quad(sum, of[block]);
+    }
     if (clusters == 1) {
       store(e / GROUP_SIZE, e % GROUP_SIZE, sum);
     } else {
@@ -248,9 +257,16 @@ extern "C" __global__ void __launch_bounds__(small_output::BLOCK, 2)
       for (int i = threadIdx.x; i < share; i += BLOCK) {
         const int e = rank * share + i;
         float4 sum = __ldcg(all + e);
-#pragma unroll 8
-        for (int other = 1; other < clusters; ++other) {
-          add_quad(sum, __ldcg(all + static_cast<size_t>(other) * TILE_QUADS + e));
+        for (int begin = 1; begin < clusters; begin += AT_ONCE) {
+          float4 of[AT_ONCE];
+#pragma unroll
+          for (int i = 0; i < AT_ONCE; ++i) {
+            if (begin + i < clusters) of[i] = __ldcg(all + static_cast<size_t>(begin + i) * TILE_QUADS + e);
+          }
+#pragma unroll
+          for (int i = 0; i < AT_ONCE; ++i) {
+            if (begin + i < clusters) add_quad(sum, of[i]);
+          }
         }
         store(e / GROUP_SIZE, e % GROUP_SIZE, sum);
       }
