@@ -137,8 +137,7 @@ def change(browser: Browser, address: str, path: str, ready: str) -> float:
     """Open another page, then go to one by the bar; return ms from the click."""
     other = "/runs" if path != "/runs" else "/"
     browser.open(address + other, READY[other])
-    name = {"/": "ladder", "/kernel": "kernel", "/runs": "runs"}[path]
-    return browser.press(f"nav-{name}", ready)
+    return browser.press(f"nav-{path.strip('/') or 'ladder'}", ready)
 
 
 def main() -> None:

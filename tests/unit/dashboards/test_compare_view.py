@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ncu_lab_dash.compare_view import MOST_B, CompareView, compare_address, read_search, read_view
 
 
