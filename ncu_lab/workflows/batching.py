@@ -38,7 +38,7 @@ def batch_of_shapes(store: Path, ids: Sequence[str] = (), device: str | None = N
 
     Args:
         store: The folder of runs.
-        ids: Stages to show; by default all but references.
+        ids: Stages to show; by default all that have a reference, CUTLASS beside cuBLAS among them.
         device: Model of the GPU; by default that of the newest record.
 
     Raises:
@@ -47,7 +47,7 @@ def batch_of_shapes(store: Path, ids: Sequence[str] = (), device: str | None = N
     """
     registry = load_stages()
     wanted = {find_stage(registry, id).id for id in ids} or {
-        id for id, stage in registry.items() if not stage.is_reference
+        id for id, stage in registry.items() if stage.reference is not None
     }
     records, unreadable = read_benches(store)
     there = [one for one in records if device is None or one.device.name == device]

@@ -47,6 +47,14 @@ def test_the_newest_record_of_a_stage_counts_and_others_stay(tmp_path: Path) -> 
     assert rows == {"sgemm-hopper": pytest.approx(150.0), "splitk": pytest.approx(150.0)}
 
 
+def test_cutlass_is_a_row_beside_the_stages_and_cublas_is_what_all_are_compared_with(tmp_path: Path) -> None:
+    write_bench(tmp_path, record(CUBE, {"sgemm-hopper": (2e6,), "cutlass-fp32": (4e6,), "cublas-fp32": (3e6,)}))
+    rows = {row["stage"]: row for row in batch_of_shapes(tmp_path).rows}
+    assert list(rows) == ["sgemm-hopper", "cutlass-fp32"]
+    assert rows["cutlass-fp32"]["reference"] == "cublas-fp32"
+    assert rows["cutlass-fp32"]["pct_of_reference"] == pytest.approx(75.0)
+
+
 def test_only_what_is_asked_for(tmp_path: Path) -> None:
     write_bench(tmp_path, record(CUBE, {"splitk": (3e6,), "cublas-fp32": (3e6,)}))
     assert [row["stage"] for row in batch_of_shapes(tmp_path, ["cublas-fp32"]).rows] == ["cublas-fp32"]
