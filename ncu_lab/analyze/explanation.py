@@ -12,6 +12,7 @@ from dataclasses import replace
 from ncu_lab.analyze.advising import Case, advise
 from ncu_lab.analyze.attribution import largest_contributions
 from ncu_lab.analyze.occupancy import next_block, occupancy
+from ncu_lab.analyze.roofline import family_of
 from ncu_lab.analyze.verdict import AT_PEAK
 from ncu_lab.model import (
     ARCHITECTURES,
@@ -25,6 +26,7 @@ from ncu_lab.model import (
     LadderRow,
     LaunchAccess,
     LaunchSummary,
+    MeasuredPeak,
     NextBlock,
     RooflinePoint,
     Room,
@@ -46,6 +48,7 @@ def explain_launch(
     row: LadderRow | None,
     device: Device | None,
     stages: Mapping[str, Stage],
+    measured: Sequence[MeasuredPeak] = (),
 ) -> Explanation:
     """Put together what is said of one launch.
 
@@ -57,8 +60,9 @@ def explain_launch(
         row: Its row of the ladder, where it is the main kernel of a stage.
         device: The GPU.
         stages: The registry.
+        measured: What the GPU was measured to reach when the run was made.
     """
-    room = _room(summary, verdict, points, device)
+    room = _room(summary, verdict, points, device, measured)
     own = row is not None and row.summary is not None and row.summary.launch == summary.launch
     change = row.attribution if row is not None and own and isinstance(row.attribution, Attribution) else None
     reference = row is not None and row.stage.is_reference
@@ -92,6 +96,7 @@ def explain_run(view: RunView, stages: Mapping[str, Stage]) -> dict[int, Explana
             row=view.rows.get(summary.stage or "") if summary.role == "main" else None,
             device=view.run.meta.device,
             stages=stages,
+            measured=view.run.meta.peaks,
         )
         for summary in view.summaries
     }
@@ -156,11 +161,29 @@ def _distance(finding: Finding) -> float | None:
     return abs(math.log(value / bound)) if bound and bound > 0 and value > 0 else None
 
 
-def _room(summary: LaunchSummary, verdict: Verdict, points: Sequence[RooflinePoint], device: Device | None) -> Room:
-    nearest = max(points, key=lambda point: point.share_of_roof, default=None)
+def _room(
+    summary: LaunchSummary,
+    verdict: Verdict,
+    points: Sequence[RooflinePoint],
+    device: Device | None,
+    measured: Sequence[MeasuredPeak],
+) -> Room:
+    below = [_below_measured(point, measured) for point in points]
+    nearest = max(below, key=lambda point: point.share_of_roof, default=None)
     full = nearest is not None and nearest.share_of_roof * 100.0 >= AT_PEAK
     found = None if full else _next_block(summary, verdict, device)
     return Room(nearest, *found) if found else Room(nearest)
+
+
+def _below_measured(point: RooflinePoint, measured: Sequence[MeasuredPeak]) -> RooflinePoint:
+    """Return a point below what its tensor instruction was measured to reach, where that is less than its roof.
+
+    A measured peak that the launch itself exceeds says nothing: it was taken at a lower clock.
+    """
+    own = (peak for peak in measured if peak.kind == "compute" and peak.level == point.bound)
+    reached = max((peak.per_second for peak in own if family_of(peak.level) == "tensor"), default=0.0)
+    share = point.flop_per_s / reached if reached else 0.0
+    return replace(point, share_of_roof=share) if point.share_of_roof < share <= 1.0 else point
 
 
 def _next_block(

@@ -79,9 +79,24 @@ def launch_roofline(summary: LaunchSummary, values: Values) -> LaunchRoofline:
 
 
 def _point(name: str, level: str, work: Operations, intensity: float, bandwidth: float) -> RooflinePoint:
-    speed, peak, reachable = work.flop_per_s or 0.0, work.peak_per_s or 0.0, bandwidth * intensity
-    bound = level if reachable < peak else work.precision
+    speed, reachable = work.flop_per_s or 0.0, bandwidth * intensity
+    ceiling, peak = _ceiling(work)
+    bound = level if reachable < peak else ceiling
     return RooflinePoint(name, level, intensity, speed, speed / min(peak, reachable), work.precision, bound)
+
+
+def _ceiling(work: Operations) -> tuple[str, float]:
+    """Return the compute roof above a launch, as level and operations a second.
+
+    It is that of the fastest instruction that the launch used: what another would reach is no room of this kernel.
+    """
+    whole = work.peak_per_s or 0.0
+    instruction, peak = max(work.instructions.items(), key=lambda item: item[1], default=("", whole))
+    return (_instruction_level(work.precision, instruction), peak) if peak < whole else (work.precision, whole)
+
+
+def _instruction_level(precision: str, instruction: str) -> str:
+    return f"{precision}_{instruction}"
 
 
 def _memory(summary: LaunchSummary, values: Values) -> dict[str, tuple[str, float | None, float | None]]:
@@ -137,7 +152,7 @@ def compute_roofs(operations: Iterable[Operations]) -> tuple[Roof, ...]:
         roofs.append(Roof(work.precision, label, work.peak_per_s, "compute"))
         for instruction, peak in work.instructions.items():
             if peak < work.peak_per_s:
-                level = f"{work.precision}_{instruction}"
+                level = _instruction_level(work.precision, instruction)
                 roofs.append(Roof(level, f"{label.removesuffix(_TENSOR)} by {instruction.upper()}", peak, "compute"))
     return tuple(roofs)
 

@@ -47,9 +47,10 @@ class RooflinePoint:
         level: The memory level whose bytes count.
         intensity: Operations per byte.
         flop_per_s: Operations a second.
-        share_of_roof: 0 to 1, of the lower of the two roofs above it: the level's, and its precision's.
-        precision: The precision of most of its work: the level of its compute roof.
-        bound: Level of that lower roof.
+        share_of_roof: 0 to 1, of the lower of the two roofs above it: the level's, and that of the arithmetic it did.
+        precision: The precision of most of its work.
+        bound: Level of that lower roof: a memory level, the precision, or, where the launch used an instruction with a
+            lower peak alone, that (``fp16_hmma``).
     """
 
     stage: str

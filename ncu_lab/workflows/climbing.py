@@ -165,6 +165,7 @@ def _explained(ladder: Ladder, runs: Sequence[Run], stages: Mapping[str, Stage])
         row=row,
         device=run.meta.device,
         stages=stages,
+        measured=run.meta.peaks,
     )
     return {row.stage.id: explanation}
 

@@ -9,14 +9,14 @@ from ncu_lab.analyze.attribution import split
 from ncu_lab.analyze.explanation import explain_ladder, explain_launch, fastest
 from ncu_lab.analyze.verdict import verdict_of
 from ncu_lab.gpu.registry import load_stages
-from ncu_lab.model import Device, Expectation, Factors, Finding, LaunchAccess, RooflinePoint, Verdict
+from ncu_lab.model import Device, Expectation, Factors, Finding, LaunchAccess, MeasuredPeak, RooflinePoint, Verdict
 
 H200 = Device("NVIDIA H200", compute_capability=(9, 0), sm_count=132)
 A = Factors(0, "full", 800.0, 100.0, {"selected": 1.0, "wait": 1.0}, 1.0, 1.0, 250e6)
 B = replace(A, duration_ns=400.0, instructions=50.0)
 
 
-def explained(launch, bound="shared", points=(), device=H200, place=None):
+def explained(launch, bound="shared", points=(), device=H200, place=None, measured=()):
     return explain_launch(
         launch,
         Verdict(bound, ()),
@@ -25,6 +25,7 @@ def explained(launch, bound="shared", points=(), device=H200, place=None):
         row=place,
         device=device,
         stages=load_stages(),
+        measured=measured,
     )
 
 
@@ -62,6 +63,20 @@ def test_one_more_block_is_not_told_where_it_would_not_help_or_is_not_sure(launc
 def test_the_nearest_roof_is_what_there_is_to_gain():
     points = [RooflinePoint("2d", level, 1.0, 1.0, share, bound=level) for level, share in (("l1", 0.5), ("l2", 0.7))]
     assert explained(summary("2d"), points=points).room.roof.level == "l2"
+
+
+def test_what_a_tensor_instruction_was_measured_to_reach_lowers_its_roof():
+    # 400 TFLOP/s under a roof of 640 are 62.5 %, of 500 measured 80 %; 390 measured are exceeded, so say nothing.
+    at_roof = RooflinePoint("mma-sync", "l2", 100.0, 400e12, 0.625, "fp16", "fp16_hmma")
+    at_memory = replace(at_roof, level="dram", bound="dram", share_of_roof=0.5)
+
+    def share(reached, points=(at_roof, at_memory), level="fp16_hmma", kind="compute"):
+        peak = MeasuredPeak("fp16_mma", level, "", kind, (reached, 0.9 * reached), 1.0)
+        return explained(summary("wmma"), points=points, measured=(peak,)).room.roof.share_of_roof
+
+    assert [share(500e12), share(700e12), share(390e12)] == [pytest.approx(0.8), 0.625, 0.625]
+    assert share(500e12, level="fp16") == 0.625
+    assert share(500e12, points=(at_memory,), level="dram", kind="memory") == 0.5
 
 
 def test_a_change_is_of_the_launch_that_the_row_chose():

@@ -152,7 +152,18 @@ def test_an_instruction_that_cannot_reach_the_peak_has_its_own_roof():
     peaks = {roof.level: roof for roof in launch_roofline(launch, found).roofs}
     assert peaks["fp16_hmma"].per_second == pytest.approx(peaks["fp16"].per_second * 2 / 3)
     assert peaks["fp16_hmma"].label == "FP16 by HMMA"
-    assert [point.bound for point in launch_roofline(launch, found).points] == ["l1", "l2", "dram"]
+    assert [point.bound for point in launch_roofline(launch, found).points] == ["l1", "l2", "fp16_hmma"]
+
+
+def test_a_launch_stands_under_the_instruction_that_it_used():
+    # mma.sync's 2730.67 FLOP a cycle and SM are nearer than any memory: what wgmma would reach is no room of it.
+    launch, found = example_launches(4096)["mma-sync"]
+    roofline = launch_roofline(launch, found)
+    hmma = next(roof.per_second for roof in roofline.roofs if roof.level == "fp16_hmma")
+    assert {point.bound for point in roofline.points} == {"fp16_hmma"}
+    for point in roofline.points:
+        assert point.share_of_roof == pytest.approx(2 * 4096**3 / launch.value("duration_ns") * 1e9 / hmma, rel=0.01)
+    assert {point.bound for point in launch_roofline(*example_launches(4096)["wgmma-fp16"]).points} >= {"fp16"}
 
 
 def test_the_datasheets_tensor_peak_is_at_a_lower_clock_than_its_fp32_peak():
