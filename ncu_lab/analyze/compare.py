@@ -139,7 +139,8 @@ def compare_times(
             return replace(facts, reason=f"fewer than {LEAST_SAMPLES} samples a side")
         if a == b:
             return _judged(facts, NO_CHANGE, None, 0.0)
-        between, units = noise.of(TIME_KEY, device).processes, _between_units(noise.of(TIME_KEY, device), comparability)
+        repeats = noise.of(TIME_KEY, device, a.kernel, b.kernel)
+        between, units = repeats.processes, _between_units(repeats, comparability)
         judged = _judged(facts, compare_processes(times_a, times_b, between), "ranks", units)
         if judged.verdict != "inconclusive" or units or min(len(times_a), len(times_b)) >= LEAST_SAMPLES:
             return judged
@@ -169,7 +170,7 @@ def _compare_profiled(
     is_calibrated = all(noise.is_measured(PROFILED, device, side.kernel) for side in (a, b))
     if min(facts.n_a, facts.n_b) < LEAST_SAMPLES and not is_calibrated:
         return replace(facts, ratio=median_b / median_a, reason=_too_few_launches(facts, is_stage=b.is_stage))
-    repeats = noise.of(PROFILED, device)
+    repeats = noise.of(PROFILED, device, a.kernel, b.kernel)
     change, method = compare_values(launches_a, launches_b, repeats)
     return _judged(facts, change, method, _between_units(repeats, comparability))
 

@@ -72,12 +72,13 @@ def compare_counters(
         device: Model of the GPU, for the noise.
     """
     found = []
+    kernels = {one.stage or one.function for one in (*a, *b)}
     for metric in METRICS.values():
         values_a, values_b = _values(a, metric.key), _values(b, metric.key)
         if metric.key in TIMES or not (values_a or values_b):
             continue
         against = comparability.against(quantity_class(metric))
-        repeats = noise.of(metric.key, device)
+        repeats = noise.of(metric.key, device, *kernels)
         if comparability.other_unit and metric.kind == "noisy":
             repeats = Repeatability(
                 repeats.launches, math.hypot(repeats.processes, repeats.units), repeats.units, repeats.absolute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ncu_lab.metrics import METRICS
 from ncu_lab.model.series import TIME_KEY
@@ -29,6 +29,15 @@ class Repeatability:
     def spread(self, value: float) -> float:
         """Return the standard deviation among launches, as a share of a positive value."""
         return math.hypot(self.launches, self.absolute / value)
+
+    def or_wider(self, other: Repeatability) -> Repeatability:
+        """Return the larger of each deviation."""
+        return Repeatability(
+            max(self.launches, other.launches),
+            max(self.processes, other.processes),
+            max(self.units, other.units),
+            max(self.absolute, other.absolute),
+        )
 
 
 _PROCESSES = 0.0005
@@ -104,10 +113,25 @@ class NoiseTable:
     measured: Mapping[str, Mapping[str, Repeatability]] = field(default_factory=dict)
     kernels: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
-    def of(self, key: str, device: str | None = None) -> Repeatability:
-        """Return the repeatability of a quantity on a model of GPU: measured, else the default."""
-        known = self.measured.get(device or "", {}).get(key)
-        return known if known is not None else default_repeatability(key)
+    def of(self, key: str, device: str | None, *kernels: str) -> Repeatability:
+        """Return the repeatability of a quantity on a model of GPU: measured, else the default.
+
+        How steady one kernel is says little of another: for those that A/A runs did not measure, the default stands
+        where it is wider. The least deviation of the default always does, since what it holds (arbitration, clocks that
+        tick, exports that round) is not a share of the value: a build of millions of conflicts repeats by a smaller
+        share than one of thousands.
+
+        Args:
+            key: As of :func:`default_repeatability`.
+            device: Model of the GPU.
+            kernels: Stages, else functions, that it is asked for.
+        """
+        known, default = self.measured.get(device or "", {}).get(key), default_repeatability(key)
+        if known is None:
+            return default
+        if all(self.is_measured(key, device, kernel) for kernel in kernels):
+            return replace(known, absolute=max(known.absolute, default.absolute))
+        return known.or_wider(default)
 
     def is_measured(self, key: str, device: str | None, kernel: str) -> bool:
         """Whether A/A runs of a kernel on this model of GPU measured it."""

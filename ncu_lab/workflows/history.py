@@ -217,7 +217,7 @@ class _Judge:
         metric = METRICS.get(self._key)
         values = [point.estimate.value for point in points]
         samples = [point.estimate.n for point in points]
-        places = candidates(values, samples, self._noise.of(self._key, one.device), metric)
+        places = candidates(values, samples, self._noise.of(self._key, one.device, one.name), metric)
         is_exact = metric is not None and metric.kind == "exact"
         level, changes = points[: places[0]] if places else points, []
         for place, end in pairwise([*places, len(points)]):

@@ -65,7 +65,8 @@ def _judge_timed(store: Path, a: str, b: str, stage: str, noise: NoiseTable) -> 
     reference = registered.reference if registered else None
 
     def evidence(run: Run) -> TimeEvidence:
-        return TimeEvidence(tuple(counted_samples(timing_samples(run.timings), stage, reference)))
+        samples = counted_samples(timing_samples(run.timings), stage, reference)
+        return TimeEvidence(tuple(samples), kernel=stage, is_stage=True)
 
     print_a, print_b = fingerprint(run_a), fingerprint(run_b)
     comparability = compare_fingerprints(print_a, print_b)

@@ -145,7 +145,8 @@ def recorded(folders: Sequence[Path]) -> Kernels:
 def compared(a: Process, b: Process, noise: NoiseTable) -> Comparison:
     """Compare what two processes measured of one kernel, as the product does."""
     units = Comparability(other_unit=a.unit != b.unit)
-    time = compare_times(TimeEvidence(a.samples), TimeEvidence(b.samples), units, noise, a.device)
+    sides = [TimeEvidence(one.samples, kernel=one.samples[0].subject) for one in (a, b)]
+    time = compare_times(*sides, units, noise, a.device)
     pair = Pair(
         "matched",
         "stage",

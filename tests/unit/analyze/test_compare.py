@@ -157,6 +157,18 @@ def test_one_process_a_side_is_widened_by_what_processes_differ():
     assert compare_times(TimeEvidence(a), TimeEvidence(b), noise=table, device="GPU").verdict == "inconclusive"
 
 
+def test_how_processes_of_a_steadier_kernel_differ_does_not_narrow_the_interval_of_another():
+    a, b = taken(*[100.0] * 9), taken(*[101.0] * 9)
+    table = NoiseTable({"GPU": {"time_ns": Repeatability(0.0, processes=0.0001)}}, {"GPU": frozenset({"2d"})})
+
+    def half_width(kernel):
+        found = compare_times(TimeEvidence(a, kernel=kernel), TimeEvidence(b, kernel=kernel), noise=table, device="GPU")
+        return math.log(found.high / found.low) / 2
+
+    assert half_width("2d") == pytest.approx(2.5758 * 0.0001 * math.sqrt(2), rel=1e-4)
+    assert half_width("1d") == pytest.approx(2.5758 * 0.0005 * math.sqrt(2), rel=1e-4)  # the default
+
+
 def test_another_gpu_of_the_model_is_widened_by_what_those_differ():
     a, b = taken(*[100.0] * 9), taken(*[103.0] * 9)
     two = compare_times(TimeEvidence(a), TimeEvidence(b), Comparability(other_unit=True))

@@ -120,6 +120,25 @@ def test_a_measured_table_decides():
     assert changed(a, b, noise=table, device="other")["instructions_issued"].verdict == "worse"
 
 
+def test_what_was_measured_of_one_kernel_is_not_held_against_another():
+    # 4,000 wavefronts of arbitration are 3.6 % of 111,000 here, whatever share of millions another build repeated by.
+    conflicts, ratio = "shared_store_bank_conflicts", "shared_store_wavefronts_per_request"
+    table = NoiseTable(
+        {"GPU": {conflicts: Repeatability(0.0001), ratio: Repeatability(0.0001)}}, {"GPU": frozenset({"2d"})}
+    )
+
+    def verdict(key, stage, before, after):
+        sides = [replace(with_value(key, value), stage=stage) for value in (before, after)]
+        return changed(*sides, noise=table, device="GPU")[key].verdict
+
+    # The deviation of the difference is sqrt 2 x 4,000, of which 2.576 are 14,571.
+    assert verdict(conflicts, "2d", 2_952_371.0, 2_966_900.0) == "same"
+    assert verdict(conflicts, "2d", 2_952_371.0, 2_967_100.0) == "worse"
+    # 2.576 x sqrt 2 x 2 % = 7.3 % for a kernel that was not measured, 0.036 % for the one that was.
+    assert verdict(ratio, "1d", 1.19, 1.21) == "same"
+    assert verdict(ratio, "2d", 1.19, 1.21) == "worse"
+
+
 def test_what_the_sides_read_from_other_counters_need_not_be_a_change_of_the_kernel():
     key = "shared_store_wavefronts_over_ideal"
     a, b = with_value(key, 1.0), with_value(key, 1.09)

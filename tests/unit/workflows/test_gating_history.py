@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from ncu_lab.render.gate_reports import gate_annotations, gate_junit
 from ncu_lab.render.numbers import plain_spaces
 from ncu_lab.render.terminal import Terminal
 from ncu_lab.store import Store
+from ncu_lab.store.noise_files import write_noise
 from ncu_lab.workflows.gating import Reference, gate_runs
 from ncu_lab.workflows.measuring_noise import noise_record
 
@@ -67,6 +69,25 @@ def test_commits_that_change_nothing_pass(before: str, after: str) -> None:
     assert result.b.startswith(f'{COMMITS[after]} "')
     assert {one.change.kernel for one in result.judged} == {"gram", "product"}
     assert not result.of("inconclusive")
+
+
+def test_noise_measured_of_one_build_gives_no_false_alarm_in_other_builds_and_kernels(tmp_path: Path) -> None:
+    # gram as of the last commit has 122 million store conflicts and repeats by 0.011 %; padded it has 3 million, and
+    # product, which no commit changes, 150 thousand that repeat by 4 %.
+    shutil.copytree(HISTORY / "commits", tmp_path, dirs_exist_ok=True)
+    runs = Store(HISTORY / "noise-1")
+    write_noise(tmp_path, noise_record(runs.read(meta.id) for meta in runs.metas()[0]))
+
+    def measured(before: str, after: str) -> GateResult:
+        a, b = (Reference(f"rev:{COMMITS[name]}") for name in (before, after))
+        return gate_runs(a, b, tmp_path, Policy())
+
+    unchanged = [("padded", "merge"), ("tile", "fixed"), ("fixed", "renamed"), ("unpadded", "comment")]
+    for pair in [*unchanged, *((after, before) for before, after in unchanged)]:
+        result = measured(*pair)
+        assert not result.notices
+        assert (result.passed, failing(result)) == (True, set()), pair
+    assert failing(measured("renamed", "unpadded")) == failing(gated("renamed", "unpadded"))
 
 
 def test_a_tile_packed_tightly_fails_by_its_time_and_its_conflicts() -> None:
