@@ -1,7 +1,8 @@
 """How fast the dashboard's pages come, in a headless Chromium, beside an empty Dash page on the same machine.
 
 Goals: the first figure of a page within 1.5 s on the bundled runs, a page change within 300 ms, the Kernel page of a
-run of 10,000 launches within 2 s. A busy machine slows the empty page alike, so the ratio to it is printed too.
+run of 10,000 launches within 2 s. The History page has the same goals, on the recorded commits in their repository. A
+busy machine slows the empty page alike, so the ratio to it is printed too.
 
 Run: ``PYTHONPATH=dashboards:tests .venv/bin/python tests/benchmarks/dashboard_speed.py``; it needs chromium and
 chromedriver.
@@ -10,6 +11,7 @@ chromedriver.
 from __future__ import annotations
 
 import logging
+import shutil
 import statistics
 import tempfile
 import threading
@@ -19,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import which
 
+import history_repo
 import pandas as pd
 from dash import Dash, Input, Output, html
 from golden_runs import golden_run
@@ -44,6 +47,9 @@ READY = {
     "/runs": "document.querySelector('#runs-body tbody tr')",
 }
 """Page -> what is there once its first figure, or its table, is."""
+
+COMMITS = Path(__file__).parents[1] / "data" / "history" / "commits"
+HISTORY = _FIGURE % "history"
 
 SWAPPED = {
     "/": "document.getElementById('matrix-title')",
@@ -140,6 +146,16 @@ def change(browser: Browser, address: str, path: str, ready: str) -> float:
     return browser.press(f"nav-{path.strip('/') or 'ladder'}", ready)
 
 
+@contextmanager
+def recorded_commits(folder: Path) -> Iterator[str]:
+    """Serve the recorded runs from a copy in the repository of their commits, which is made in a folder."""
+    history_repo.make(folder)
+    store = folder / "reports"
+    shutil.copytree(COMMITS, store)
+    with served(create_app(store)) as address:
+        yield address
+
+
 def main() -> None:
     """Print the medians."""
     logging.getLogger("werkzeug").setLevel(logging.WARNING)  # no line for every request
@@ -159,8 +175,17 @@ def main() -> None:
                 tell(f"{path} page change", median_ms(lambda p=path, s=swapped: change(browser, address, p, s)), 300)
                 ms = median_ms(lambda p=path: change(browser, address, p, READY[p]))
                 tell(f"{path} change, first figure", ms, 1500)
-        Store(Path(folder)).write(many_launches())
-        with served(create_app(Path(folder))) as address:
+        with recorded_commits(Path(folder) / "gram") as address:
+            first = browser.open(f"{address}/history", HISTORY)
+            tell("/history first figure, no index", first, 1500)
+            tell("/history first figure", median_ms(lambda: browser.open(f"{address}/history", HISTORY)), 1500)
+            swapped = "document.getElementById('history-title')"
+            tell("/history page change", median_ms(lambda: change(browser, address, "/history", swapped)), 300)
+            ms = median_ms(lambda: change(browser, address, "/history", HISTORY))
+            tell("/history change, first figure", ms, 1500)
+        store = Path(folder) / "many"
+        Store(store).write(many_launches())
+        with served(create_app(store)) as address:
             first = browser.open(f"{address}/kernel", _FIGURE % "waits")
             tell(f"/kernel of {LAUNCHES} launches", first, 2000)
             again = median_ms(lambda: browser.open(f"{address}/kernel", _FIGURE % "waits"))
