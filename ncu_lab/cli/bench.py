@@ -51,6 +51,10 @@ def bench(
             "cublasLt's first eight algorithms, none of them TF32.",
         ),
     ] = False,
+    no_cutlass: Annotated[
+        bool,
+        typer.Option("--no-cutlass", help="Leave out CUTLASS, which is timed beside cuBLAS where it is installed."),
+    ] = False,
     save: Annotated[bool, typer.Option("--save", help="Keep every sample in the store, for ncu-lab shapes.")] = False,
     store: StoreOption = None,
     format: FormatOption = Format.TABLE,
@@ -75,7 +79,13 @@ def bench(
         Store(folder).check_writable()  # before minutes are spent
     with progress_reporter(ids) as report:
         timed = time_stages(
-            ids, problem, samples, processes=processes, fastest_reference=fastest_reference, report=report
+            ids,
+            problem,
+            samples,
+            processes=processes,
+            fastest_reference=fastest_reference,
+            cutlass=not no_cutlass,
+            report=report,
         )
     if save:
         complain(f"stored   {save_bench(timed, folder, ('ncu-lab', *sys.argv[1:]))}")

@@ -62,6 +62,7 @@ def time_stages(
     *,
     processes: int = 1,
     fastest_reference: bool = False,
+    cutlass: bool = True,
     report: Reporter = silent,
     timeout_s: float = TIMEOUT_S,
 ) -> Bench:
@@ -77,6 +78,7 @@ def time_stages(
         processes: How often all of it is done, each time in a process of its own.
         fastest_reference: Whether FP32 is measured against the fastest way of the library, searched for in every
             process, not against pinned pedantic math.
+        cutlass: Whether CUTLASS is timed beside cuBLAS, where it can be had.
         report: Told of each stage.
         timeout_s: Seconds for one process.
 
@@ -90,7 +92,7 @@ def time_stages(
         if value < 1:
             raise UsageError(f"--{option} {value} is too small", advice or "At least one is needed.")
     registry = load_stages()
-    asked = with_references({find_stage(registry, id).id for id in ids}, registry)
+    asked = with_references({find_stage(registry, id).id for id in ids}, registry, cutlass=cutlass)
     stages = [stage for stage in registry.values() if stage.id in asked]
     device = current_device()
     builds = build_stages([stage.id for stage in stages])

@@ -70,15 +70,18 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
     return builds
 
 
-def with_references(ids: Iterable[str], registry: Mapping[str, Stage]) -> set[str]:
+def with_references(ids: Iterable[str], registry: Mapping[str, Stage], *, cutlass: bool = True) -> set[str]:
     """Return stages and what they are measured against: their reference, and CUTLASS's beside it where it can be had.
 
     Args:
         ids: Stage ids, all registered.
         registry: The stages.
+        cutlass: Whether CUTLASS is added.
     """
     asked = set(ids)
     asked |= {reference for id in asked if (reference := registry[id].reference) is not None}
+    if not cutlass:
+        return asked
     arch = present_arch()
     beside = [stage for stage in registry.values() if stage.library_math == "cutlass" and stage.reference in asked]
     return asked | {stage.id for stage in beside if arch is not None and lacking(stage, arch) is None}

@@ -64,16 +64,19 @@ def test_bench_keeps_what_it_measured(tmp_path: Path, monkeypatch: pytest.Monkey
     asked: dict[str, Any] = {}
 
     def fake(ids: list[str], problem: Problem, samples: int, **how: Any) -> benching.Bench:
-        asked.update(ids=ids, samples=samples, **{name: how[name] for name in ("processes", "fastest_reference")})
+        asked.update(
+            ids=ids, samples=samples, **{name: how[name] for name in ("processes", "fastest_reference", "cutlass")}
+        )
         times = {"2d": (2e6, 2.1e6), "cublas-fp32": (1e6, 1e6)}
         made = taken(times, "cublas-fp32")
         found = {id: timing(made, id, "cublas-fp32" if id == "2d" else None) for id in times}
         return benching.Bench(made, {id: one for id, one in found.items() if one}, problem, H200, nvcc="13.0.88")
 
     monkeypatch.setattr(benching, "time_stages", fake)
-    options = ("--size", "4096", "--processes", "2", "--fastest-reference", "--save", "--store", str(tmp_path))
+    options = ("--size", "4096", "--processes", "2", "--fastest-reference", "--no-cutlass", "--save")
+    options += ("--store", str(tmp_path))
     result = run("bench", "--stage", "2d", *options)
-    assert asked == {"ids": ["2d"], "samples": 10, "processes": 2, "fastest_reference": True}
+    assert asked == {"ids": ["2d"], "samples": 10, "processes": 2, "fastest_reference": True, "cutlass": False}
     assert "lowest of 2 processes" in result.stdout
     [kept], notices = read_benches(tmp_path)
     assert str(next((tmp_path / "bench").iterdir())) in result.stderr

@@ -100,6 +100,8 @@ def test_a_stage_is_measured_against_both_where_both_are_here(
     assert building.with_references(["wgmma"], STAGES) == {"wgmma", "cublas-bf16", "cutlass-bf16"}
     assert building.with_references(["wmma"], STAGES) == {"wmma", "cublas-fp16"}
     assert building.with_references(["cutlass-bf16"], STAGES) == {"cublas-bf16", "cutlass-bf16"}
+    assert building.with_references(["2d"], STAGES, cutlass=False) == {"2d", "cublas-fp32"}
+    assert building.with_references(["cutlass-fp32"], STAGES, cutlass=False) == {"cutlass-fp32", "cublas-fp32"}
     compiler.headers = None
     assert building.with_references(["2d"], STAGES) == {"2d", "cublas-fp32"}
     monkeypatch.setattr(building, "present_arch", lambda: "sm_80")
