@@ -17,6 +17,7 @@ Launches of one kernel are samples of it: they stay together, however often it r
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ from functools import cached_property
 from ncu_lab.analyze.ladder import typical_launch
 from ncu_lab.model import LaunchSummary
 from ncu_lab.model.comparison import MatchedBy, Pair, PairStatus
+
+_CAST = re.compile(r"\((?:[a-z]+ )*[a-z]+\)(?=-?\d)")
+"""The type of a template argument that is a number: ``(int)`` of ``f<(int)32>``."""
 
 LEAST_LIKENESS = 0.55
 """Kernels less alike are not taken for one: such a change is as well told as one removed and one added."""
@@ -174,7 +178,7 @@ def _stage_pair(a: _Kernel, b: _Kernel) -> Pair:
 
 def _by_kernel(a: _Left, b: _Left) -> _Step:
     def key(one: _Kernel) -> Hashable:
-        return (one.first.nvtx, one.first.kernel, one.shape) if one.first.stage is None else None
+        return (one.first.nvtx, full_name(one.first.kernel), one.shape) if one.first.stage is None else None
 
     return _matched(a, b, key, lambda x, y: pair(x.launches, y.launches, "kernel"))
 
@@ -183,7 +187,7 @@ def _by_shape(a: _Left, b: _Left) -> _Step:
     """Pair what has one name and path, and another launch shape."""
 
     def key(one: _Kernel) -> Hashable:
-        return (one.first.nvtx, one.first.kernel) if one.first.stage is None else None
+        return (one.first.nvtx, full_name(one.first.kernel)) if one.first.stage is None else None
 
     return _matched(a, b, key, lambda x, y: pair(x.launches, y.launches, "shape", 0.9))
 
@@ -192,7 +196,7 @@ def _by_name(a: _Left, b: _Left) -> _Step:
     """Pair what has one name, elsewhere in the program."""
 
     def key(one: _Kernel) -> Hashable:
-        return one.first.kernel if one.first.stage is None else None
+        return full_name(one.first.kernel) if one.first.stage is None else None
 
     return _matched(a, b, key, lambda x, y: pair(x.launches, y.launches, "path", 0.85))
 
@@ -275,6 +279,11 @@ def alike_code(a: Code, b: Code) -> float:
         return 1.0
     total = sum(a.mix.values()) + sum(b.mix.values())
     return 2.0 * (Counter(a.mix) & Counter(b.mix)).total() / total if total else 0.0
+
+
+def full_name(kernel: str) -> str:
+    """Return a demangled name as exports spell it: reports say ``f<(int)32>`` where those of CSV say ``f<32>``."""
+    return _CAST.sub("", kernel)
 
 
 def bare_name(kernel: str) -> str:

@@ -131,6 +131,21 @@ def test_names_without_template_arguments(name, bare):
     assert bare_name(name) == bare
 
 
+def test_template_arguments_agree_whether_or_not_their_types_are_told():
+    # Reports tell them, exports do not; by place alone padded would be compared with unpadded.
+    report = [
+        launch(3, kernel="void t<(int)32, (int)0>(int)"),
+        launch(4, kernel="void t<(int)32, (unsigned int)1>(int)"),
+    ]
+    export = [launch(5, kernel="void t<32, 1>(int)"), launch(4, kernel="void t<32, 0>(int)")]
+    assert sorted(numbers(pair_kernels(report, export))) == [("matched", [3], [4]), ("matched", [4], [5])]
+    assert {how(pair_kernels(report, [replace(one, grid=(8, 1, 1)) for one in export]))[0]} == {
+        ("matched", "shape", 0.9)
+    }
+    other = [launch(0, kernel="void t<(int)-1>(int)")]
+    assert how(pair_kernels(other, [launch(0, kernel="void t<1>(int)")])) == [("renamed", "template", 0.8)]
+
+
 LAUNCHES = st.lists(
     st.builds(
         dict,
