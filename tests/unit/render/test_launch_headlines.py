@@ -1,11 +1,14 @@
 """Titles of the cards of one launch: sentences with the number in them."""
 
+from pathlib import Path
+
 import builders
 import pytest
 from golden_runs import golden_run
 
 from ncu_lab.model import BlockDemand, HotSpots, NextBlock, OccupancyCurve, OccupancyPicture, Spot
 from ncu_lab.render import launch_headlines as headlines
+from ncu_lab.store import Store
 from ncu_lab.workflows.inspecting import inspect
 
 
@@ -73,6 +76,13 @@ def test_the_strip_shows_what_was_measured_and_a_dash_for_what_was_not(naive):
         "Duration", "Memory throughput", "SM throughput", "Issue slots busy", "Occupancy", "Registers / thread",
         "Waves",
     ]  # fmt: skip
+
+
+def test_the_busiest_of_the_units_that_are_listed_is_named_and_no_more_is_claimed():
+    # In the cupy launch 1, L2 as a whole is at 18 %, of which the banner speaks, and no unit of the list is above 15 %.
+    store = Store(Path(__file__).parents[3] / "reports" / "examples")
+    run = store.read(next(meta.id for meta in store.metas()[0] if "cupy" in meta.id))
+    assert plain_text(headlines.units_headline(inspect(run, 1))) == "Of these units DRAM comes nearest its peak: 15 %"
 
 
 def test_where_nothing_was_collected_titles_are_the_plain_subject():
