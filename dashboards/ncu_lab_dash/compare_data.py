@@ -20,7 +20,9 @@ from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab.workflows.measuring_noise import read_noise_table
 from ncu_lab.workflows.placing import place_pair
 from ncu_lab.workflows.reading import Found
+from ncu_lab.workflows.succession import placed_in_git
 from ncu_lab_dash.compare_view import CompareView
+from ncu_lab_dash.history_data import git_folder
 from ncu_lab_dash.run_data import Recent, RunData
 
 _KEPT = 12
@@ -138,7 +140,7 @@ class CompareData:
             return self._comparisons.get(self._key(view), lambda: self._compare(a, b, view))
 
     def _compare(self, a: str, b: str, view: CompareView) -> Comparison:
-        return compare(
+        found = compare(
             a,
             b,
             self.runs.store,
@@ -150,6 +152,10 @@ class CompareData:
             shelf=ServedShelf(self.runs, self._summaries),
             lines=False,
         )
+        try:
+            return placed_in_git(found, git_folder(self.runs.store))
+        except InputError:
+            return found  # git refuses the repository: what is compared needs none, and the page History says so
 
     def _summaries(self, run: Run) -> list[LaunchSummary]:
         return self._launches.get((self.runs.version(), run.meta.id), lambda: summarize(run))

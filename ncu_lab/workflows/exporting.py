@@ -19,6 +19,7 @@ from ncu_lab.workflows.indexing import list_runs
 from ncu_lab.workflows.inspecting import LaunchEntry, inspect, list_launches, only_launches
 from ncu_lab.workflows.placing import place_pair
 from ncu_lab.workflows.reading import Found, find_run
+from ncu_lab.workflows.succession import placed_in_git
 
 NEWEST = "@last"
 
@@ -92,7 +93,7 @@ def gather(
     comparison = None
     rooflines: tuple[tuple[Roofline, Roofline] | None, ...] = ()
     if two:
-        comparison = _compared(references[0], references[1], store, where, chosen)
+        comparison = placed_in_git(_compared(references[0], references[1], store, where, chosen), Path.cwd())
         rooflines = _placed(comparison, found, store) if in_full else ()
     notices = [notice for one in found for notice in one.passed_over]
     notices += comparison.warnings if comparison else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -14,9 +15,15 @@ from recorded_history import NEIGHBOURS, SENTENCE, STEPS, STORE, run, run_of, to
 from ncu_lab.metrics.names import SHARED_WAVEFRONTS
 from ncu_lab.model import Attribution
 from ncu_lab.model.comparison import Comparison
+from ncu_lab.render.cause_words import change_sentence
+from ncu_lab.render.change_words import pair_name
 from ncu_lab.render.numbers import plain_spaces
 from ncu_lab.store import Store
 from ncu_lab.workflows.comparing import compare
+from ncu_lab.workflows.exporting import gather
+from ncu_lab_dash.compare_data import CompareData
+from ncu_lab_dash.compare_view import CompareView
+from ncu_lab_dash.run_data import RunData
 
 pytestmark = pytest.mark.git
 
@@ -55,6 +62,22 @@ def test_the_rename_is_seen_and_does_no_harm(commits: dict[str, str]) -> None:
     for a, b in (("padded", "merge"), ("renamed", "unpadded")):
         (pair,) = between(commits, a, b).pairs
         assert (pair.status, pair.confidence) == ("matched", 1.0)
+
+
+def test_pages_and_exports_say_since_where_b_is_the_commit_after_a_as_diff_does(
+    repository: Path, commits: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    store = tmp_path / "store"  # in no repository, so that the one of the current folder counts
+    shutil.copytree(STORE, store)
+    served = CompareData(RunData(store, lambda: "one state", lambda key: None))
+    for a, b, words in (("renamed", "unpadded", "since fb5c188"), ("tile", "unpadded", "than at cffc76a")):
+        references = [f"run:{run_of(commits[name], 'gram')}" for name in (a, b)]
+        exported = gather(references, store, in_full=False).comparison
+        for found in (exported, served.comparison(CompareView(a=references[0], b=(references[1],)))):
+            assert found is not None
+            gram = next(pair for pair in found.pairs if "gram" in pair_name(pair))
+            assert words in change_sentence(found, gram)
 
 
 def test_why_unpadded_is_slower(commits: dict[str, str]) -> None:
