@@ -9,7 +9,7 @@ from ncu_lab.metrics import Reading, Space
 from ncu_lab.model import Access, Culprit, Json, LaunchAccess, LaunchSummary, Stake
 from ncu_lab.render import numbers
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, sign
-from ncu_lab.render.wording import not_collected, within_ideal
+from ncu_lab.render.wording import collected_by, not_collected, within_ideal
 
 Part = str | tuple[str, str]
 Lines = list[tuple[str, list[Part]]]
@@ -34,15 +34,15 @@ def access_lines(summary: LaunchSummary, found: LaunchAccess | None) -> Lines:
     A line without a label goes on with the one before.
     """
     found = found or LaunchAccess()
-    lines = [*_packed("global sectors", _sectors(summary, found)), *_at_stake("global", found)]
-    lines += [*_packed("bank conflicts", _conflicts(summary, found)), *_at_stake("shared", found)]
+    lines = [*packed("global sectors", _sectors(summary, found)), *_at_stake("global", found)]
+    lines += [*packed("bank conflicts", _conflicts(summary, found)), *_at_stake("shared", found)]
     if local := [one for one in found.of("local") if one.amount]:
         told = "   ".join(f"{_KINDS[one.kind]} {numbers.count(one.amount)} sectors" for one in local)
         lines.append(("local memory", [told]))
     return lines
 
 
-def _packed(label: str, items: Sequence[list[Part]]) -> Lines:
+def packed(label: str, items: Sequence[list[Part]]) -> Lines:
     """Put items side by side, in as many lines as they need."""
     lines: Lines = [(label, [])]
     width = 0
@@ -135,7 +135,7 @@ def _at_stake(space: Space, found: LaunchAccess) -> Lines:
     if stake is None or not (over or (stake.upper_bound_share or 0.0) >= LEAST_AT_STAKE):
         return []
     if stake.upper_bound_ns is None:
-        return [(_LABELS[space], [(f"not collected: --section {', '.join(stake.missing)}", MUTED)])]
+        return [(_LABELS[space], [(collected_by(*stake.missing), MUTED)])]
     bound, whole = numbers.duration(stake.upper_bound_ns), numbers.duration(stake.duration_ns)
     waits = "" if stake.stall_share is None else f"; waits for it {numbers.share(stake.stall_share)}"
     lines: Lines = [(_LABELS[space], [f"at most {bound} of {whole} at stake{waits}"])]

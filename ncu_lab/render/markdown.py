@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from ncu_lab.model import LaunchSummary, RunView
+from ncu_lab.render.access import Part
 from ncu_lab.render.source import Code, source_markdown
 from ncu_lab.render.summary import (
-    Part,
     launch_columns,
     launch_lines,
     launch_row,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ncu_lab.model import LadderRow, LaunchSummary, Roof, RooflinePoint, RunView
 from ncu_lab.render import numbers
-from ncu_lab.render.access import access_lines
+from ncu_lab.render.access import Lines, Part, access_lines, packed
 from ncu_lab.render.cells import (
     catalogue_values,
     conflicts_column,
@@ -21,7 +22,9 @@ from ncu_lab.render.roofs import headline, levels
 from ncu_lab.render.tables import Column, Row
 from ncu_lab.render.terminal import BAD, GOOD, MUTED, STRONG, Terminal, note_dropped, sign
 from ncu_lab.render.tuning import tile_words
+from ncu_lab.render.verdict import sections_of_missing, verdict_words
 from ncu_lab.render.wording import (
+    apart_from_sections,
     context_words,
     extent,
     not_collected,
@@ -29,8 +32,6 @@ from ncu_lab.render.wording import (
     reason_name,
     top_stalls,
 )
-
-Part = str | tuple[str, str]
 
 GAP = "   "
 INDENT = 2
@@ -154,14 +155,47 @@ def told_around(view: RunView, summary: LaunchSummary) -> tuple[list[Sentence], 
     explanation = view.explanations.get(summary.launch)
     sentences = launch_sentences(explanation) if explanation else []
     first = [one for one in sentences if one.topic == "bound"]
+    if explanation and explanation.verdict and _named_apart(view, summary, _lines(view, summary)):
+        first = [replace(one, words=verdict_words(explanation.verdict, sections=False)) for one in first]
     return first, [one for one in sentences if one.topic != "bound"]
 
 
-def launch_lines(view: RunView, summary: LaunchSummary) -> list[tuple[str, list[Part]]]:
-    """Return what is told of one launch, line by line: its label and its parts."""
+def launch_lines(view: RunView, summary: LaunchSummary) -> Lines:
+    """Return what is told of one launch, line by line: its label and its parts.
+
+    Where much was not collected, the last line names all sections that would tell it, and the others none.
+    """
+    lines = _lines(view, summary)
+    apart = _named_apart(view, summary, lines)
+    if not apart:
+        return lines
+    short = [(label, [_without_sections(part) for part in parts]) for label, parts in lines]
+    return [*short, *packed("collect", [[(f"--section {section}", MUTED)] for section in apart])]
+
+
+def _named_apart(view: RunView, summary: LaunchSummary, lines: Lines) -> list[str]:
+    """Return the sections to collect, where lines and verdict name more than one place to look; none otherwise."""
+    explanation = view.explanations.get(summary.launch)
+    verdict = explanation.verdict if explanation else None
+    named = [apart_from_sections(_words(part))[1] for _, parts in lines for part in parts]
+    places = [sections_of_missing(verdict)] if verdict and verdict.missing else []
+    places += [list(sections) for sections in named if sections]
+    return list(dict.fromkeys(section for place in places for section in place)) if len(places) > 1 else []
+
+
+def _without_sections(part: Part) -> Part:
+    words = apart_from_sections(_words(part))[0]
+    return words if isinstance(part, str) else (words, part[1])
+
+
+def _words(part: Part) -> str:
+    return part if isinstance(part, str) else part[0]
+
+
+def _lines(view: RunView, summary: LaunchSummary) -> Lines:
     row = row_of(view, summary)
     points, roofs = view.points.get(summary.launch, ()), view.roofs.get(summary.launch, ())
-    lines: list[tuple[str, list[Part]]] = [
+    lines: Lines = [
         ("duration", _duration(summary)),
         ("waits", _waits(summary)),
         ("occupancy", _occupancy(summary)),

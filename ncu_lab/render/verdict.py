@@ -43,15 +43,25 @@ _ABSENT: Mapping[str, str] = {
 }
 
 
-def verdict_words(verdict: Verdict) -> str:
-    """Say a verdict in one sentence: ``Bound by latency: no unit is above 41 % of its peak (L1); …``."""
-    return f"{_LEADS[verdict.bound]}: {'; '.join(_reasons(verdict))}."
+def verdict_words(verdict: Verdict, *, sections: bool = True) -> str:
+    """Say a verdict in one sentence: ``Bound by latency: no unit is above 41 % of its peak (L1); …``.
+
+    Args:
+        verdict: The verdict.
+        sections: Whether the sections that collect what is missing are named; not where another place does.
+    """
+    return f"{_LEADS[verdict.bound]}: {'; '.join(_reasons(verdict, sections=sections))}."
 
 
-def _reasons(verdict: Verdict) -> list[str]:
+def sections_of_missing(verdict: Verdict) -> list[str]:
+    """Return the sections that collect what a verdict lacks, each once."""
+    return list(dict.fromkeys(one.subject or METRICS[one.key].section for one in verdict.missing))
+
+
+def _reasons(verdict: Verdict, *, sections: bool = True) -> list[str]:
     """Say each figure of the evidence; what was not collected stands last, except where nothing else is known."""
     told = [_SENTENCES[one.fact](one, verdict) for one in verdict.because if one.fact != "missing"]
-    missing = _missing_words(verdict)
+    missing = _missing_words(verdict, sections=sections)
     return [*missing, *told] if verdict.bound == "unknown" else [*told, *missing]
 
 
@@ -128,8 +138,11 @@ def _occupancy(one: Evidence, verdict: Verdict) -> str:
     return f"{words}, limited by {_listed(one.subject.split(', '))}" if one.subject else words
 
 
-def _missing_words(verdict: Verdict) -> list[str]:
-    """Name what was not collected, section by section."""
+def _missing_words(verdict: Verdict, *, sections: bool) -> list[str]:
+    """Name what was not collected, section by section where these are named."""
+    if not sections:
+        absent = list(dict.fromkeys(_ABSENT[one.key] for one in verdict.missing))
+        return [f"not collected: {_listed(absent)}"] if absent else []
     by_section: dict[str, list[str]] = {}
     for one in verdict.missing:
         by_section.setdefault(one.subject or METRICS[one.key].section, []).append(_ABSENT[one.key])

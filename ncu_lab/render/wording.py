@@ -39,9 +39,23 @@ def within_ideal(value: float | None, ideal: float | None) -> bool | None:
     return None if value is None or ideal is None else value <= OVER_IDEAL * ideal
 
 
+_BY_SECTION = ": --section "
+
+
 def not_collected(reading: Reading) -> str:
     """Say how to collect what a reading lacks."""
-    return f"not collected: --section {METRICS[reading.key].section}"
+    return collected_by(METRICS[reading.key].section)
+
+
+def collected_by(*sections: str) -> str:
+    """Say that something was not collected, and which sections would."""
+    return f"not collected{_BY_SECTION}{', '.join(sections)}"
+
+
+def apart_from_sections(words: str) -> tuple[str, tuple[str, ...]]:
+    """Return words without the sections that :func:`collected_by` named at their end, and these."""
+    told, named, sections = words.partition(_BY_SECTION)
+    return told, tuple(sections.split(", ")) if named else ()
 
 
 def clock_words(environment: Environment) -> str:

@@ -9,7 +9,7 @@ from golden_runs import golden_run
 from ncu_lab.analyze.ladder import build_ladder
 from ncu_lab.analyze.roofline import launch_roofline
 from ncu_lab.analyze.summary import counters, summarize
-from ncu_lab.model import RunView
+from ncu_lab.model import Evidence, Explanation, RunView, Verdict
 from ncu_lab.render.documents import show_document
 from ncu_lab.render.summary import _folded, launch_title, print_launch, print_launches
 from ncu_lab.render.tables import json_text
@@ -76,7 +76,7 @@ def test_full_occupancy_has_no_limit_to_tell():
     assert "  occupancy         92.8 % of 100 % possible" in printed(seen, told)
 
 
-def test_what_was_not_collected_names_its_section():
+def test_where_much_was_not_collected_the_sections_are_named_once():
     seen = view(golden_run(["2d"]))
     bare = summary("2d", without=(
         "stalls", "global_load_sectors_per_request", "global_store_sectors_per_request", "flop_per_s",
@@ -84,14 +84,33 @@ def test_what_was_not_collected_names_its_section():
         "achieved_occupancy_pct", "theoretical_occupancy_pct", "warp_cycles_per_instruction",
     ))  # fmt: skip
     lines = printed(seen, bare)
-    assert lines[2:8] == [
-        "  waits             not collected: --section WarpStateStats",
-        "  occupancy         not collected: --section Occupancy",
-        "  global sectors    not collected: --section MemoryWorkloadAnalysis_Tables",
-        "  bank conflicts    not collected: --section MemoryWorkloadAnalysis_Tables",
-        "  roofline          not collected: --section",
-        "                    SpeedOfLight_HierarchicalSingleRooflineChart",
+    assert lines[2:7] == [
+        "  waits             not collected",
+        "  occupancy         not collected",
+        "  global sectors    not collected",
+        "  bank conflicts    not collected",
+        "  roofline          not collected",
     ]
+    collect = next(place for place, line in enumerate(lines) if line.startswith("  collect "))
+    assert lines[collect : collect + 3] == [
+        "  collect           --section WarpStateStats   --section Occupancy",
+        "                    --section MemoryWorkloadAnalysis_Tables",
+        "                    --section SpeedOfLight_HierarchicalSingleRooflineChart",
+    ]
+    assert "\n".join(lines).count("--section") == 4
+
+
+def test_what_the_verdict_lacks_is_collected_by_the_same_line():
+    seen = view(golden_run(["2d"]))
+    bare = summary("2d", without=("stalls", "warp_cycles_per_instruction", "achieved_occupancy_pct"))
+    lacks = Evidence("missing", "achieved_occupancy_pct", None, "%", subject="Occupancy")
+    told = replace(seen, explanations={bare.launch: Explanation(Verdict("latency", (lacks,)))})
+    lines = printed(told, bare)
+    assert lines[1] == "Bound by latency: not collected: occupancy."
+    assert "  collect           --section Occupancy   --section WarpStateStats" in lines
+    known = printed(told, summary("2d"))  # nothing but the verdict lacks anything: it says itself what would tell
+    assert known[1] == "Bound by latency: not collected: occupancy (--section Occupancy)."
+    assert not any(line.startswith("  collect") for line in known)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from ncu_lab.model import Evidence, Verdict
 from ncu_lab.render.numbers import plain_spaces
 from ncu_lab.render.tables import json_text
-from ncu_lab.render.verdict import verdict_document, verdict_words
+from ncu_lab.render.verdict import sections_of_missing, verdict_document, verdict_words
 
 L1 = Evidence("busy", "l1_throughput_pct", 83.05, "%", 80.0)
 NEAREST = Evidence("far", "l2_throughput_pct", 41.2, "%", 60.0)
@@ -88,6 +88,16 @@ NO_MEMORY = Evidence("missing", "memory_throughput_pct", None, "%", subject="Spe
 )
 def test_words(bound, because, words):
     assert plain_spaces(verdict_words(Verdict(bound, tuple(because)))) == words
+
+
+def test_sections_are_left_to_another_place_where_that_names_them():
+    lacks = Verdict("unknown", (NO_COMPUTE, NO_MEMORY, NEAREST, NO_SHARED))
+    assert plain_spaces(verdict_words(lacks, sections=False)) == (
+        "What bounds it is unknown: not collected: how busy compute was, how busy memory was and how much of it is "
+        "shared memory; L2 at 41 % of its peak."
+    )
+    assert sections_of_missing(lacks) == ["SpeedOfLight", "MemoryWorkloadAnalysis_Tables"]
+    assert sections_of_missing(Verdict("memory", (L1,))) == []
 
 
 def test_json_has_the_reasons_in_words_and_as_figures():
