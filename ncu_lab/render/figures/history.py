@@ -43,6 +43,9 @@ _TICK_DIGITS = (3, 4, 5, 6)
 _HEADROOM = 0.18
 """Share of the panel above the highest point, for labels of changes."""
 
+_BOLD = 1.15
+"""How much wider bold text is than plain, at most, in the usual system fonts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Followed:
@@ -290,12 +293,18 @@ def _changes(canvas: Canvas, main: Followed, places: Mapping[str, int], width: i
         _vertical(canvas, x, colour, "solid")
         end = at[number + 1] if number + 1 < len(at) else len(main.history.rows) - 0.4
         labels = _labels(change)
-        fitting = (one for one in labels if max(text_width(line, SMALL) for line in one) + 8 <= (end - x) * px)
+        fitting = (one for one in labels if _width_of(one) + 8 <= (end - x) * px)
         # The sign stands there however narrow it is: better and worse are one grey to some, and on paper.
         label = next(fitting, labels[-1])
         html = "<br>".join([f"<b>{plain(label[0])}</b>", *map(plain, label[1:])])
         font = {"size": SMALL, "color": colour}
         _words(canvas, x, html, yref="y domain", y=1.0, yanchor="top", xshift=4, font=font)
+
+
+def _width_of(label: Sequence[str]) -> float:
+    """Return the width of a label in px, whose first line is bold."""
+    first, *others = (text_width(line, SMALL) for line in label)
+    return max([first * _BOLD, *others])
 
 
 def _labels(change: ChangePoint) -> list[tuple[str, ...]]:

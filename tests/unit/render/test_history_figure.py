@@ -12,6 +12,7 @@ from ncu_lab.model.commits import CommitInfo
 from ncu_lab.model.comparison import TimeChange
 from ncu_lab.model.history import ChangePoint, History, HistoryBreak, HistoryGap, HistoryPoint, KernelHistory
 from ncu_lab.render.figures.history import Followed, history_figure, levels
+from ncu_lab.render.figures.text import text_width
 from ncu_lab.render.history import history_document, history_markdown, history_rows
 from ncu_lab.render.palette import DARK, LIGHT
 
@@ -69,6 +70,17 @@ def test_every_row_keeps_its_place(line: KernelHistory) -> None:
 def test_a_change_has_its_sign_however_little_room_there_is(line: KernelHistory) -> None:
     figure = history_figure(Followed("time_ns", "ns", line), (), LIGHT, 140)
     assert "<b>▲</b>" in [note.text for note in figure.layout.annotations]
+
+
+@pytest.mark.parametrize("width", range(320, 1300, 7))
+def test_a_label_does_not_reach_the_next_change(line: KernelHistory, width: int) -> None:
+    two = replace(line, changes=(*line.changes, replace(line.changes[0], first=line.points[-1])))
+    figure = history_figure(Followed("time_ns", "ns", two), (), LIGHT, width)
+    first, second = [one for one in figure.layout.annotations if one.text.startswith("<b>▲")]
+    bold = first.text.split("</b>")[0].removeprefix("<b>")
+    rows = width - figure.layout.margin.l - figure.layout.margin.r
+    # DejaVu Sans Bold is some 12 % wider than the regular face.
+    assert text_width(bold, first.font.size) * 1.12 <= (second.x - first.x) / len(line.rows) * rows
 
 
 def test_ticks_of_values_that_hardly_differ_are_told_apart(line: KernelHistory) -> None:
