@@ -70,6 +70,7 @@ def golden(folder: Path, name: str, *, cut: int | None = None) -> Path:
 def test_runs_are_listed_with_their_durations_and_open_on_a_click(wide: Chrome, address: str) -> None:
     open_page(wide, address)
     assert shown(wide) == [NEWER, OLDER]
+    assert wide.title == "Runs · ncu-lab"
     wait(wide, "document.querySelectorAll('#runs-body .strip-bars').length === 2")
     bars = wide.execute_script(
         "return [...document.querySelectorAll('#runs-body .strip-bars')].map(one => one.children.length)"
@@ -79,6 +80,7 @@ def test_runs_are_listed_with_their_durations_and_open_on_a_click(wide: Chrome, 
     wide.find_element(By.CSS_SELECTOR, "#runs-body tbody tr a").click()
     wait(wide, f"location.pathname === '/kernel' && ({PLOT % 'waits'})?.data?.length")
     assert query(wide)["run"] == [NEWER]
+    wait(wide, "document.title === 'Kernel · ncu-lab'")
 
 
 def test_every_row_gets_its_strip(wide: Chrome, serving: Serving, tmp_path: Path) -> None:

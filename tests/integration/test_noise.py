@@ -56,6 +56,9 @@ def test_the_same_build_in_three_processes(tmp_path: Path, machine: Machine) -> 
     assert rows["time_ns"]["source"] == "measured"
     assert rows["time_ns"]["processes_pct"] == pytest.approx(0.0175 * (2 / 0.211) ** 0.5, rel=0.05)
     assert rows["registers_per_thread"]["launches_pct"] == 0.0
+    # What verdicts allow at least is shown: conflicts vary by arbitration, however few there are.
+    conflicts = rows["shared_store_bank_conflicts"]
+    assert (conflicts["source"], conflicts["absolute"]) == ("measured", 4000)
     [record], notices = read_noise(tmp_path / "store")
     assert notices == []
     assert record.quantities["time_ns"].processes == pytest.approx(rows["time_ns"]["processes_pct"] / 100.0)

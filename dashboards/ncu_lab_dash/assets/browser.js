@@ -143,7 +143,10 @@
         const paths = links.map(function (link) { return new URL(link.href).pathname; });
         links.forEach(function (link, at) {
           link.toggleAttribute("aria-current", false);
-          if (paths[at] === path) { link.setAttribute("aria-current", "page"); }
+          if (paths[at] === path) {
+            link.setAttribute("aria-current", "page");
+            document.title = link.textContent + " · ncu-lab";
+          }
         });
         const hrefs = paths.map(function (one) { return theme ? one + "?theme=" + theme : one; });
         return [...hrefs, ...paths.map(function (one) { return one === path ? "current" : ""; })];
