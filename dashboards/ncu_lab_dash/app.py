@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from ncu_lab.render.palette import root_css
 from ncu_lab_dash import ids
 from ncu_lab_dash.data import LadderData
 from ncu_lab_dash.guard import guard
+from ncu_lab_dash.in_browser import in_browser
 from ncu_lab_dash.opened import OpenedFiles
 from ncu_lab_dash.opening import take_files
 from ncu_lab_dash.pages.registry import PAGES, page_at
@@ -121,20 +122,29 @@ def _register_browser(app: Dash) -> None:
     """Register what only the browser can do: its width, its theme, its clipboard (``assets/browser.js``)."""
     theme, screen = State(ids.THEME, "data"), State(ids.SCREEN, "data")
     clicked = Input(ids.THEME_BUTTON, "n_clicks")
-    _in_browser(app, "screen", Output(ids.SCREEN, "data"), Input(ids.ADDRESS, "pathname"))
-    _in_browser(app, "themeOf", Output(ids.THEME, "data"), Input(ids.ADDRESS, "search"), theme)
-    _in_browser(
-        app, "toggleTheme", Output(ids.THEME, "data", allow_duplicate=True), clicked, theme, screen, at_start=False
-    )
-    _in_browser(
+    in_browser(app, "browser", "screen", Output(ids.SCREEN, "data"), Input(ids.ADDRESS, "pathname"))
+    in_browser(app, "browser", "themeOf", Output(ids.THEME, "data"), Input(ids.ADDRESS, "search"), theme)
+    in_browser(
         app,
+        "browser",
+        "toggleTheme",
+        Output(ids.THEME, "data", allow_duplicate=True),
+        clicked,
+        theme,
+        screen,
+        at_start=False,
+    )
+    in_browser(
+        app,
+        "browser",
         "applyTheme",
         Output(ids.THEME_BUTTON, "children"),
         Input(ids.THEME, "data"),
         Input(ids.SCREEN, "data"),
     )
-    _in_browser(
+    in_browser(
         app,
+        "browser",
         "lead",
         *(Output(_link(page.title), "href") for page in PAGES),
         *(Output(_link(page.title), "className") for page in PAGES),
@@ -142,12 +152,6 @@ def _register_browser(app: Dash) -> None:
         Input(ids.ADDRESS, "pathname"),
         State(ids.NAV, "id"),
     )
-    _in_browser(
-        app, "copyLink", Output(ids.COPY_LINK, "children"), Input(ids.COPY_LINK, "n_clicks"), at_start=False
+    in_browser(
+        app, "browser", "copyLink", Output(ids.COPY_LINK, "children"), Input(ids.COPY_LINK, "n_clicks"), at_start=False
     )  # fmt: skip
-
-
-def _in_browser(app: Dash, function: str, *wiring: Output | Input | State, at_start: bool = True) -> None:
-    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-        ClientsideFunction("browser", function), *wiring, prevent_initial_call=not at_start
-    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
+from dash import Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import PreventUpdate
 
 from ncu_lab.errors import NcuLabError
@@ -23,6 +23,7 @@ from ncu_lab_dash.compare_figures import draw_shift, draw_waits, draw_waterfall
 from ncu_lab_dash.compare_layout import empty_state, layout
 from ncu_lab_dash.compare_view import CompareView, read_search, read_view
 from ncu_lab_dash.drawn import card_outputs, card_values
+from ncu_lab_dash.in_browser import in_browser
 from ncu_lab_dash.kernel_figures import Drawn
 from ncu_lab_dash.parts import unbroken
 from ncu_lab_dash.screen import Screen, read_screen
@@ -66,9 +67,7 @@ def register(app: Dash, served: Served) -> None:
         (ids.MOVED, "drawMoved", ids.MOVED_TABLES),
         (ids.COMPARED, "drawCompared", ids.COMPARED_TABLES),
     ):
-        app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-            ClientsideFunction("tables", function), Output(ids.body_of(name), "data-rows"), Input(store, "data")
-        )
+        in_browser(app, "tables", function, Output(ids.body_of(name), "data-rows"), Input(store, "data"))
 
 
 def _metas(data: CompareData) -> list[RunMeta]:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import plotly.graph_objects as go
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from ncu_lab.errors import NcuLabError
@@ -30,6 +30,7 @@ from ncu_lab_dash.history_view import (
     read_search,
     read_view,
 )
+from ncu_lab_dash.in_browser import in_browser
 from ncu_lab_dash.parts import (
     TABLE,
     aria,
@@ -196,9 +197,7 @@ def _register_view(app: Dash, data: HistoryData) -> None:
         )
 
     # A figure tells of every layout, and a newer call of the server would outrun the one that is being answered.
-    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-        ClientsideFunction("history", "drag"), Output(ids.HISTORY_DRAG, "data"), Input(ids.HISTORY, "relayoutData")
-    )
+    in_browser(app, "history", "drag", Output(ids.HISTORY_DRAG, "data"), Input(ids.HISTORY, "relayoutData"))
 
 
 def _held(view: HistoryView, name: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
+from dash import Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import PreventUpdate
 
 from ncu_lab.errors import NcuLabError
@@ -18,6 +18,7 @@ from ncu_lab.render.visible import visible
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab_dash import ids, kernel_cards
 from ncu_lab_dash.drawn import card_outputs, card_values
+from ncu_lab_dash.in_browser import in_browser
 from ncu_lab_dash.kernel_choice import entries_of, find_shown, move, settle
 from ncu_lab_dash.kernel_figures import (
     Drawn,
@@ -284,8 +285,10 @@ def _register_spots(app: Dash, runs: RunData) -> None:
         tables = spot_tables(found.spots, view, theme_of(view.theme, screen))
         return unbroken(card.title), unbroken(visible(card.note)), None, tables
 
-    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-        ClientsideFunction("tables", "drawSpots"),
+    in_browser(
+        app,
+        "tables",
+        "drawSpots",
         Output(ids.body_of(ids.SPOTS), "data-rows"),
         Input(ids.SPOTS_TABLES, "data"),
     )

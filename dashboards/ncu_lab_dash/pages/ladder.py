@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import plotly.graph_objects as go
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
+from dash import Dash, Input, Output, State, ctx, html, no_update
 
 from ncu_lab.advice import as_called
 from ncu_lab.errors import NcuLabError
@@ -21,6 +21,7 @@ from ncu_lab.render.figures.rows import ROW_PX, Sort, place_rows
 from ncu_lab.render.figures.stalls import legend_reasons
 from ncu_lab_dash import ids
 from ncu_lab_dash.data import LadderData, Overview, ladder_key, problem_key
+from ncu_lab_dash.in_browser import in_browser
 from ncu_lab_dash.ladder_cards import (
     ENDS,
     focus_legend,
@@ -109,14 +110,18 @@ def register(app: Dash, served: Served) -> None:
 
 def _show_cards(app: Dash, data: LadderData) -> None:
     """Fill the cards about steps, and the tray, once the matrix is drawn."""
-    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-        ClientsideFunction("browser", "drawn"),
+    in_browser(
+        app,
+        "browser",
+        "drawn",
         Output(ids.LATER, "data"),
         Input(ids.MATRIX, "figure"),
         State(ids.LATER, "data"),
     )
-    app.clientside_callback(  # type: ignore[no-untyped-call]  # likewise
-        ClientsideFunction("browser", "focused"),
+    in_browser(
+        app,
+        "browser",
+        "focused",
         Output(ids.STEPS_LEGEND, "data-focus"),
         Input(ids.FOCUS, "data"),
         Input(ids.MATRIX_LEGEND, "children"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from ncu_lab.advice import as_called
@@ -16,6 +16,7 @@ from ncu_lab.render.headlines import count_word
 from ncu_lab.render.visible import visible
 from ncu_lab_dash import ids
 from ncu_lab_dash.compare_view import compare_address
+from ncu_lab_dash.in_browser import in_browser
 from ncu_lab_dash.opened_cards import opened_card, refused_card
 from ncu_lab_dash.parts import aria, card, card_head, code, export_buttons, held, segmented, unbroken
 from ncu_lab_dash.runs_table import matching, runs_table, strip
@@ -154,8 +155,10 @@ def _register_table(app: Dash, served: Served) -> None:
         title = _title(metas, view)
         return _context(served, metas), title, missing, [table] if table["rows"] else [], _compare(served, view), told
 
-    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-        ClientsideFunction("tables", "drawRuns"),
+    in_browser(
+        app,
+        "tables",
+        "drawRuns",
         Output(ids.body_of(ids.RUNS), "data-rows"),
         Input(ids.RUNS_TABLES, "data"),
     )
@@ -240,8 +243,10 @@ def _register_strips(app: Dash, served: Served) -> None:
         # A failed run has no launches; one that is gone is answered too, or it would be asked for again.
         return {run: _strip(served, run) if run in known else None for run in runs[:_STRIPS_AT_ONCE]}
 
-    app.clientside_callback(  # type: ignore[no-untyped-call]  # Dash leaves this one method without types
-        ClientsideFunction("tables", "fillStrips"),
+    in_browser(
+        app,
+        "tables",
+        "fillStrips",
         Output(ids.RUNS_PAGE, "data-strips"),
         Input(ids.RUNS_STRIPS, "data"),
         Input(ids.RUNS_TABLES, "data"),
