@@ -30,6 +30,10 @@ class Repeatability:
         """Return the standard deviation among launches, as a share of a positive value."""
         return math.hypot(self.launches, self.absolute / value)
 
+    def with_least_of(self, default: Repeatability) -> Repeatability:
+        """Return this one, its least deviation no smaller than the default's."""
+        return replace(self, absolute=max(self.absolute, default.absolute))
+
     def or_wider(self, other: Repeatability) -> Repeatability:
         """Return the larger of each deviation."""
         return Repeatability(
@@ -130,7 +134,7 @@ class NoiseTable:
         if known is None:
             return default
         if all(self.is_measured(key, device, kernel) for kernel in kernels):
-            return replace(known, absolute=max(known.absolute, default.absolute))
+            return known.with_least_of(default)
         return known.or_wider(default)
 
     def is_measured(self, key: str, device: str | None, kernel: str) -> bool:

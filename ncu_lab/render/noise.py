@@ -19,7 +19,7 @@ def noise_rows(measured: Mapping[str, Repeatability]) -> list[Row]:
     for key in (TIME_KEY, *METRICS):
         default = default_repeatability(key)
         found = measured.get(key)
-        shown = found or default
+        shown = found.with_least_of(default) if found else default
         rows.append(
             {
                 "key": key,
@@ -27,7 +27,7 @@ def noise_rows(measured: Mapping[str, Repeatability]) -> list[Row]:
                 "class": "noisy" if key == TIME_KEY else METRICS[key].kind,
                 "launches_pct": 100.0 * shown.launches,
                 "processes_pct": 100.0 * shown.processes,
-                "absolute": max(shown.absolute, default.absolute),  # as verdicts take it: NoiseTable.of
+                "absolute": shown.absolute,
                 "default_launches_pct": 100.0 * default.launches,
                 "default_processes_pct": 100.0 * default.processes,
                 "source": "measured" if found else "default",
