@@ -11,9 +11,7 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -24,6 +22,7 @@ from typing import Any, Literal
 from ncu_lab.advice import pip_install
 from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, UsageError
 from ncu_lab.gpu import ptxas, sass
+from ncu_lab.gpu.build_cache import make_entry
 from ncu_lab.gpu.child import run_child
 from ncu_lab.gpu.devices import present_arch
 from ncu_lab.gpu.request import second_cubin
@@ -157,7 +156,8 @@ def build_stage(
     entry = _entry(stage, variant, nvcc, flags, folder, cache_dir)
     cached = (entry / "build.json").is_file()
     if not cached:
-        _make(entry, stage, _Compiler(nvcc, stage, stop or threading.Event()), flags, folder)
+        compiler = _Compiler(nvcc, stage, stop or threading.Event())
+        make_entry(entry, lambda work: _compile(work, stage, compiler, flags, folder))
     try:
         record = json.loads((entry / "build.json").read_text(encoding="utf-8"))
         text = _sass(entry)
@@ -226,28 +226,6 @@ def _key(stage: Stage, nvcc: Nvcc, flags: Sequence[str], folder: Path) -> str:
             raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
         digest.update(f"\0{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
-
-
-def _make(entry: Path, stage: Stage, compiler: _Compiler, flags: Sequence[str], folder: Path) -> None:
-    """Compile into a folder of our own and rename it into place; another process may win, with the same content."""
-    try:
-        entry.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
-    except OSError as error:
-        raise EnvironmentLacksError(
-            f"the build cache {entry.parent} cannot be written: {error.strerror or error}",
-            "Set NCU_LAB_CACHE to a folder that can.",
-        ) from error
-    try:
-        record = _compile(work, stage, compiler, flags, folder)
-        (work / "build.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
-        try:
-            work.rename(entry)
-        except OSError:
-            if not (entry / "build.json").is_file():
-                raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _compile(work: Path, stage: Stage, compiler: _Compiler, flags: Sequence[str], folder: Path) -> dict[str, Any]:

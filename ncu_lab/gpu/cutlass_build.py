@@ -10,8 +10,6 @@ import hashlib
 import importlib.util
 import json
 import re
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -21,6 +19,7 @@ from typing import Any
 from ncu_lab.advice import pip_install
 from ncu_lab.errors import EnvironmentLacksError, InputError
 from ncu_lab.gpu import ptxas
+from ncu_lab.gpu.build_cache import make_entry
 from ncu_lab.gpu.child import run_child
 from ncu_lab.gpu.compile import cache_folder, capability, find_nvcc
 from ncu_lab.gpu.toolkit import find_tool
@@ -108,7 +107,8 @@ def build_library(stage: Stage, arch: str, *, stop: threading.Event | None = Non
     entry = _folder() / f"{_name(stage, arch)}-{version}-{nvcc.version}"
     cached = (entry / "build.json").is_file()
     if not cached:
-        _make(entry, stage, arch, headers, stop or threading.Event())
+        flags, asked_to_stop = library_flags(stage, arch), stop or threading.Event()
+        make_entry(entry, lambda work: _compile(work, stage, flags, headers, asked_to_stop))
     return _read(entry, stage, arch, cached=cached)
 
 
@@ -129,27 +129,6 @@ def _carried(stage: Stage, arch: str) -> Path | None:
     """Return the newest build of our source by any CUTLASS and nvcc."""
     found = [path.parent for path in _folder().glob(f"{_name(stage, arch)}-*/build.json")]
     return max(found, key=lambda path: path.name, default=None)
-
-
-def _make(entry: Path, stage: Stage, arch: str, headers: Path, stop: threading.Event) -> None:
-    try:
-        entry.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
-    except OSError as error:
-        raise EnvironmentLacksError(
-            f"the build cache {entry.parent} cannot be written: {error.strerror or error}",
-            "Set NCU_LAB_CACHE to a folder that can.",
-        ) from error
-    try:
-        record = _compile(work, stage, library_flags(stage, arch), headers, stop)
-        (work / "build.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
-        try:
-            work.rename(entry)
-        except OSError:
-            if not (entry / "build.json").is_file():
-                raise  # no other process was faster
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _compile(work: Path, stage: Stage, flags: Sequence[str], headers: Path, stop: threading.Event) -> dict[str, Any]:
