@@ -60,13 +60,6 @@ __device__ __forceinline__ float4 load_remote(uint32_t address, uint32_t block) 
   return v;
 }
 
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
-__device__ __forceinline__ void add_quad(float4& to, const float4& more) {
-  to.x += more.x, to.y += more.y, to.z += more.z, to.w += more.w;
-}
-
 // The lanes' order of `warptiled`, 8 rows by 4 columns: LDS.128 without bank conflicts.
 __device__ __forceinline__ int lane_row(int lane) { return (lane >> 1 & 1) | (lane >> 2 & 6); }
 __device__ __forceinline__ int lane_col(int lane) { return (lane & 1) | (lane >> 1 & 2); }

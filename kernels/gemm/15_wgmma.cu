@@ -13,8 +13,7 @@
 
 #include <stddef.h>
 
-#include "../half.cuh"
-#include "../hopper.cuh"
+#include "../wgmma.cuh"
 
 constexpr int CONSUMERS = 2;  // warpgroups that multiply
 constexpr int WARPGROUP = 128;
@@ -38,29 +37,6 @@ struct Shared {
 };
 static_assert(sizeof(Shared) + 1024 <= SHARED_BYTES, "what stages.toml asks for, the base aligned to 1 KiB by hand");
 
-/// Arrive at a barrier of a block of the cluster. Spelled without .release.cluster, as waits are without .acquire.cluster:
-/// nothing that they order was written by ordinary stores (the copy engine fills a stage, wgmma.wait_group ends its reads),
-/// and those would make every K step pay a GPU-wide MEMBAR and a CCTL.IVALL, 30 % of all time.
-__device__ __forceinline__ void barrier_arrive(uint32_t barrier, uint32_t block) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
-      "}\n" ::"r"(barrier),
-      "r"(block)
-      : "memory");
-}
-
-/// Bring a box into the same place of every block of the cluster, counted on each one's own barrier.
-__device__ __forceinline__ void load_box_to_all(uint32_t to, const CUtensorMap* map, int x, int y, uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
-      "[%1, {%2, %3}], [%4], %5;" ::"r"(to),
-      "l"(map), "r"(x), "r"(y), "r"(barrier), "h"(static_cast<uint16_t>((1 << CLUSTER) - 1))
-      : "memory");
-}
-
 /// Send a box to the matrix of a tensor map; what lies outside is not written.
 __device__ __forceinline__ void store_box(const CUtensorMap* map, int x, int y, uint32_t from) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x), "r"(y),
@@ -69,29 +45,11 @@ __device__ __forceinline__ void store_box(const CUtensorMap* map, int x, int y, 
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/// Where an operand lies in shared memory, with 128-byte swizzle. K-major (A): `stride` between groups of 8 rows, `leading`
-/// unused. N-major (B): `leading` between chunks of 64 columns, `stride` between groups of 8 k.
-__device__ __forceinline__ uint64_t descriptor(uint32_t address, uint32_t leading, uint32_t stride) {
-  return static_cast<uint64_t>((address & 0x3FFFF) >> 4) | static_cast<uint64_t>(leading >> 4) << 16 |
-         static_cast<uint64_t>(stride >> 4) << 32 | 1ull << 62;
-}
-
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
 /// A barrier of the threads of one warpgroup; 0 is that of the block.
 __device__ __forceinline__ void warpgroup_sync(int consumer) {
   asm volatile("bar.sync %0, 128;" ::"r"(consumer + 1) : "memory");
 }
 
-#if BF16
-#define WGMMA "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-#else
-#define WGMMA "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
-#endif
-#define OUT4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define OUT16(i) OUT4(i), OUT4(i + 4), OUT4(i + 8), OUT4(i + 12)
 #define OUT64(i) OUT16(i), OUT16(i + 16), OUT16(i + 32), OUT16(i + 48)
 
 /// d = a * b, or d += a * b: 64 x 256 x 16 by the whole warpgroup. The 1, 1 are signs, 0, 1 say K-major A and N-major B.
@@ -100,7 +58,7 @@ __device__ __forceinline__ void wgmma(float (&d)[128], uint64_t a, uint64_t b, i
       "{\n"
       ".reg .pred p;\n"
       "setp.ne.b32 p, %130, 0;\n"
-      WGMMA
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32." AB_TYPES " {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
@@ -149,7 +107,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
   // The barriers of every block of the cluster are initialised before another's copies or arrivals reach them.
   if (CLUSTER > 1) {
-    cluster_sync();
+    cluster_arrive();
+    cluster_wait();
   } else {
     __syncthreads();  // the barriers are initialised before any thread uses them
   }
@@ -172,7 +131,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
           for (int i = 0; i < B_CHUNKS / CLUSTER; ++i) {
             const int chunk = rank * (B_CHUNKS / CLUSTER) + i;
             if (CLUSTER > 1) {
-              load_box_to_all(b + chunk * CHUNK_BYTES, &map_b, col + chunk * CHUNK, step * BK, landed);
+              load_box_to_blocks(b + chunk * CHUNK_BYTES, &map_b, col + chunk * CHUNK, step * BK, landed,
+                                 (1 << CLUSTER) - 1);
             } else {
               load_box(b + chunk * CHUNK_BYTES, &map_b, col + chunk * CHUNK, step * BK, landed);
             }
@@ -243,5 +203,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
   __syncwarp();  // a warp arrives at the cluster's barrier as one
   // No block ends while a partner's copies or arrivals may still reach its shared memory.
-  if (CLUSTER > 1) cluster_sync();
+  if (CLUSTER > 1) {
+    cluster_arrive();
+    cluster_wait();
+  }
 }
