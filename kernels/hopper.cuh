@@ -73,19 +73,11 @@ __device__ __forceinline__ void load_box(uint32_t to, const CUtensorMap* map, in
       : "memory");
 }
 
-/// The barrier of all threads of a cluster, in two halves; what was written before the first is seen after the second.
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
 /// Four floats at once (LDS.128). Volatile keeps the order in which such loads are written.
 __device__ __forceinline__ void load4_shared(float* to, uint32_t address) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
                : "r"(address));
-}
-
-__device__ __forceinline__ void add_quad(float4& to, const float4& more) {
-  to.x += more.x, to.y += more.y, to.z += more.z, to.w += more.w;
 }
 
 /// Row and column of the t-th of `rows_all` x `cols_all` tiles: groups of `group` rows, walked column by column, so that

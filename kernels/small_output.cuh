@@ -12,7 +12,7 @@
 // Its sizes are not those of stages.toml, which belong to the stage that includes it.
 #pragma once
 
-#include "hopper.cuh"
+#include "cluster.cuh"
 
 namespace small_output {
 

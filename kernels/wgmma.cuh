@@ -2,8 +2,8 @@
 // arrivals that reach other blocks of the cluster.
 #pragma once
 
+#include "cluster.cuh"
 #include "half.cuh"
-#include "hopper.cuh"
 
 #if BF16
 #define AB_TYPES "bf16.bf16"
