@@ -20,8 +20,8 @@ __device__ __forceinline__ void add_quad(float4& to, const float4& more) {
 constexpr int CLUSTERS_AT_ONCE = 8;  // whose sums are under way together
 
 /// [tile][block of a cluster]: clusters whose sums are there. Zero when loaded, and left zero by every launch.
-constexpr int MOST_COUNTERS = 1024;
-__device__ uint32_t arrived[MOST_COUNTERS];
+constexpr int MOST_ARRIVALS = 1024;
+__device__ uint32_t arrivals[MOST_ARRIVALS];
 
 /// Count this block's sums in, which its threads have written; true in all threads where those of `clusters` are there.
 /// All threads of the block call it. `last` is shared memory.
