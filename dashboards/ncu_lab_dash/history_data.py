@@ -18,7 +18,8 @@ from ncu_lab.render.wording import extent
 from ncu_lab.workflows import history as workflow
 from ncu_lab.workflows import indexing
 from ncu_lab_dash.data import problem_key
-from ncu_lab_dash.history_view import HistoryView
+from ncu_lab_dash.history_view import KEYS, HistoryView
+from ncu_lab_dash.no_match import nearest_words
 from ncu_lab_dash.run_data import Recent
 
 _KEPT = 128
@@ -101,9 +102,11 @@ class HistoryData:
         """Return what is followed of one stage, or kernel of another program: a line for each problem and GPU.
 
         Raises:
-            InputError: When no run tells it, or one cannot be read.
+            InputError: When there is no such key, no run tells it, or one cannot be read.
             NcuLabError: When the store cannot be listed.
         """
+        if key not in KEYS:
+            raise InputError(f'there is no metric "{key}"', nearest_words(key, KEYS, "There are"))
         with self._fresh():
             if stage in self.stages():
                 return self._kept.get((key, stage), lambda: self._follow(key, RunFilter(stages=(stage,))))

@@ -14,7 +14,7 @@ from ncu_lab.model.history import HistoryGap, HistoryPoint, KernelHistory
 from ncu_lab.render.palette import ThemeName
 from ncu_lab_dash.compare_view import compare_address
 from ncu_lab_dash.kernel_view import kernel_address
-from ncu_lab_dash.told import one_of, text_of
+from ncu_lab_dash.told import one_of, reference_of, text_of
 
 KEYS: tuple[str, ...] = (TIME_KEY, SHARE_KEY, *METRICS)
 """What can be followed."""
@@ -41,7 +41,7 @@ class HistoryView:
     """One view of the page; None leaves the choice to the page.
 
     Attributes:
-        metric: What is followed.
+        metric: What is followed; what is none of :data:`KEYS` as it was asked for, and the page says so.
         stage: The stage, or a kernel of another program as :func:`ncu_lab_dash.history_data.kernel_key` writes it.
         problem: Key of a problem, as :func:`ncu_lab_dash.data.problem_key` writes it.
         device: Name of a GPU.
@@ -72,16 +72,16 @@ class HistoryView:
 
 
 def read_search(search: Any) -> HistoryView:
-    """Read a query; a value this page does not know falls back to the default."""
+    """Read a query as :func:`read_view` does."""
     text = search if isinstance(search, str) else ""
     return read_view(dict(parse_qsl(text.removeprefix("?"))))
 
 
 def read_view(found: Mapping[str, Any]) -> HistoryView:
-    """Read a view from values by field, of whatever kind a browser sent; what is unknown falls back to the default."""
+    """Read a view from values by field, of whatever kind a browser sent; what is of no use becomes the default."""
     default = HistoryView()
     return HistoryView(
-        metric=one_of(found.get("metric"), KEYS, default.metric),
+        metric=reference_of(found.get("metric")) or default.metric,
         stage=text_of(found.get("stage")),
         problem=text_of(found.get("problem")),
         device=text_of(found.get("device")),

@@ -154,6 +154,11 @@ def test_what_cannot_be_followed_is_said(wide: Chrome, address: str) -> None:
     wide.get(f"{address}?stage=gram&metric=fp64_flop")
     wait(wide, "document.querySelector('#history-empty .card')")
     assert "tells fp64_flop" in text(wide, "history-empty")
+    wide.get(f"{address}?stage=gram&metric=duration")
+    wait(wide, "document.querySelector('#history-empty .card')")
+    assert 'there is no metric "duration"' in text(wide, "history-empty")
+    assert "Nearest: duration_ns" in text(wide, "history-empty")
+    assert "gram" in text(wide, "history-stage")
 
 
 def test_the_bundled_runs_have_something_to_say(wide: Chrome, serving: Serving) -> None:

@@ -97,9 +97,12 @@ def _pickers(view: HistoryView) -> html.Div:
 
     followed = [{"value": key, "label": _metric_label(key), "search": f"{key} {quantity_name(key)}"} for key in KEYS]
     below = [one for one in followed if one["value"] in COUNTERS]
+    if view.metric not in KEYS:
+        followed.insert(0, _named(view.metric))
+    stages = [_named(view.stage)] if view.stage else []
     return html.Div(
         [
-            choice(ids.HISTORY_STAGE, "Stage", options=[], value=view.stage, clearable=False),
+            choice(ids.HISTORY_STAGE, "Stage", options=stages, value=view.stage, clearable=False),
             choice(ids.HISTORY_METRIC, "Metric", options=followed, value=view.metric, clearable=False),
             choice(
                 ids.HISTORY_BELOW, "Exact counters below", options=below, value=list(view.below), multi=True,
@@ -115,6 +118,11 @@ def _pickers(view: HistoryView) -> html.Div:
         ],
         className="pickers history-pickers",
     )  # fmt: skip
+
+
+def _named(name: str) -> dict[str, str]:
+    """Return a name as an option; what is asked for is always one, as a list drops a value that it does not have."""
+    return {"value": name, "label": in_list(visible(name)), "search": searched(name)}
 
 
 def _metric_label(key: str) -> str:
@@ -209,11 +217,16 @@ def _options(data: HistoryData, view: HistoryView) -> tuple[Any, ...]:
     """Return what there is to choose from: stages and kernels, and the problems and GPUs of the one shown."""
     try:
         names = [*data.stages(), *data.others()]
-        found = data.lines(view.metric, view.stage).kernels if view.stage else ()
     except NcuLabError:
         return no_update, [], []  # the page's words tell why
+    if view.stage and view.stage not in names:
+        names.insert(0, view.stage)
+    stages = [_named(name) for name in names]
+    try:
+        found = data.lines(view.metric, view.stage).kernels if view.stage else ()
+    except NcuLabError:
+        return stages, [], []  # likewise; another stage can still be chosen
     problems, devices = problems_and_devices(found)
-    stages = [{"value": name, "label": in_list(visible(name)), "search": searched(name)} for name in names]
     return stages, _several(list(problems.items())), _several([(name, name) for name in devices])
 
 
@@ -256,7 +269,7 @@ def _register_words(app: Dash, data: HistoryData, where: str) -> None:
             stages = data.stages()
             history = data.lines(view.metric, view.stage) if view.stage else None
         except NcuLabError as error:
-            return _empty(history_cards.why_not(error, _stages(data)))
+            return _empty(history_cards.why_not(error, _stages(data) if view.metric in KEYS else []))
         if history is None:
             return _empty(history_cards.no_runs() if not stages else None)
         one = choose(history.kernels, view)

@@ -83,7 +83,7 @@ def test_an_address_restores_the_view_it_was_made_of(view: HistoryView) -> None:
 
 
 def test_values_that_no_page_writes_fall_back() -> None:
-    assert read_view({"metric": "evil", "stage": 3, "range": ["x"], "below": {"a": 1}, "theme": "red"}) == HistoryView(
+    assert read_view({"metric": 7, "stage": 3, "range": ["x"], "below": {"a": 1}, "theme": "red"}) == HistoryView(
         below=()
     )
     assert read_view({"below": "flop,nope,flop,duration_ns"}).below == ("flop",)
@@ -252,3 +252,12 @@ def test_kernels_of_other_programs_are_followed_by_name_and_shape(
     assert len(one_long) == len(other_long) < 200
     with pytest.raises(InputError, match="no run here is of nope"):
         data.lines("duration_ns", "nope")
+
+
+def test_a_metric_that_is_none_stays_as_it_was_asked_for_and_the_nearest_is_named(tmp_path: Path) -> None:
+    data = HistoryData(tmp_path, lambda: "", tmp_path)
+    view = data.settle(read_search("?metric=duration_n&stage=naive"))
+    assert (view.metric, view.stage) == ("duration_n", "naive")
+    with pytest.raises(InputError, match='there is no metric "duration_n"') as refused:
+        data.lines(view.metric, "naive")
+    assert (refused.value.hint or "").startswith("Nearest: duration_ns. There are: time_ns, ")
