@@ -23,10 +23,9 @@ from ncu_lab.workflows.reading import Found
 from ncu_lab.workflows.succession import placed_in_git
 from ncu_lab_dash.compare_view import CompareView
 from ncu_lab_dash.history_data import git_folder
-from ncu_lab_dash.run_data import Recent, RunData
+from ncu_lab_dash.run_data import Recent, RunData, said_outright
 
 _KEPT = 12
-_LEAST_HASH = 4
 
 
 @dataclass(frozen=True)
@@ -41,19 +40,14 @@ class ServedShelf:
         return self.summaries(run)
 
     def of_revision(self, reference: str) -> list[RunMeta]:
-        """List the complete runs of a commit that runs know: the beginning of its hash, or the branch it was on.
+        """List the complete runs of a commit that runs know, as :meth:`RunData.of_revision` does.
 
-        Those of a clean tree come first, then the newest; none where the reference is a run or an opened file.
+        None where the reference is a run or an opened file.
         """
-        kind, colon, rest = reference.partition(":")
-        outright = kind if colon and kind in ("run", "rev", "stage") else ""
+        outright, wanted = said_outright(reference)
         if outright in ("run", "stage") or (not outright and self.runs.key_of(reference) is not None):
             return []
-        wanted = rest if outright else reference
-        complete = [meta for meta in self.runs.shown() if meta.status == "complete" and meta.git.commit]
-        commit = next((meta.git.commit for meta in complete if meta.git.branch == wanted), None)
-        found = [meta for meta in complete if meta.git.commit and _is_of(meta.git.commit, commit, wanted)]
-        return sorted(found, key=lambda meta: meta.git.dirty)
+        return self.runs.of_revision(wanted)
 
     def find(self, reference: str) -> Found:
         """Return the run, opened file or stage that a reference means.
@@ -61,9 +55,7 @@ class ServedShelf:
         Raises:
             InputError: When there is none, or it cannot be read.
         """
-        kind, colon, rest = reference.partition(":")
-        outright = kind if colon and kind in ("run", "rev", "stage") else ""
-        wanted = rest if outright else reference
+        outright, wanted = said_outright(reference)
         if outright in ("", "run") and (run := self.runs.key_of(wanted)) is not None:
             return Found(self.runs.run(run))
         if outright in ("", "stage"):
@@ -83,10 +75,6 @@ class ServedShelf:
     def unreadable(self, commit: str | None) -> list[Notice]:
         """Return none: the page of the runs tells which are damaged."""
         return []
-
-
-def _is_of(run_commit: str, commit: str | None, text: str) -> bool:
-    return run_commit == commit if commit else len(text) >= _LEAST_HASH and run_commit.startswith(text.lower())
 
 
 @dataclass(frozen=True)

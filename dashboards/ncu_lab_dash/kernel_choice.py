@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from ncu_lab.errors import InputError, NcuLabError
-from ncu_lab.model import Inspection
+from ncu_lab.model import Inspection, RunMeta
 from ncu_lab.workflows.inspecting import LaunchEntry
 from ncu_lab_dash import ids
 from ncu_lab_dash.kernel_view import KernelView
 from ncu_lab_dash.no_match import nearest_words
-from ncu_lab_dash.run_data import RunData, default_launch
+from ncu_lab_dash.run_data import RunData, default_launch, said_outright
 
 
 def entries_of(view: KernelView, runs: RunData) -> list[LaunchEntry]:
@@ -26,8 +26,8 @@ def entries_of(view: KernelView, runs: RunData) -> list[LaunchEntry]:
 def settle(view: KernelView, runs: RunData) -> KernelView:
     """Choose what the address leaves open: the newest run, its longest launch or that of the stage.
 
-    A run may be named by the beginning of its id or by its place, as on the page Compare. What is not there stays as it
-    was asked for, and :func:`find_shown` says so.
+    A run may be named by the beginning of its id, its place or its commit, as on the page Compare. What is not there
+    stays as it was asked for, and :func:`find_shown` says so.
     """
     try:
         run = _settled_run(view, runs)
@@ -46,9 +46,19 @@ def settle(view: KernelView, runs: RunData) -> KernelView:
 
 
 def _settled_run(view: KernelView, runs: RunData) -> str | None:
-    if view.run is not None:
-        return runs.key_of(view.run.removeprefix("run:")) or view.run
-    return next((meta.id for meta in runs.shown() if view.stage is None or view.stage in meta.stages), None)
+    if view.run is None:
+        return _having(runs.shown(), view.stage)
+    outright, wanted = said_outright(view.run)
+    run = runs.key_of(wanted) if outright in ("", "run") else None
+    if run is None and outright in ("", "rev"):
+        of_commit = runs.of_revision(wanted)
+        run = _having(of_commit, view.stage) or _having(of_commit, None)
+    return run or view.run
+
+
+def _having(metas: Sequence[RunMeta], stage: str | None) -> str | None:
+    """Return the first run that has a stage, the first of all for no stage; None where there is none."""
+    return next((meta.id for meta in metas if stage is None or stage in meta.stages), None)
 
 
 def has_stage(stage: str, entries: Sequence[LaunchEntry]) -> bool:

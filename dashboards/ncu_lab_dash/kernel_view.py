@@ -21,7 +21,7 @@ class KernelView:
     """One view of the page; None leaves the choice to the page.
 
     Attributes:
-        run: Id of a run, or key of an opened file.
+        run: Id of a run, or key of an opened file; in an address also what else means a run.
         launch: Row of its launches table; what stands there and is no number, as it was asked for.
         stage: Stage to open with, where no launch is named.
         units: The six largest units of each side, or all.

@@ -25,6 +25,8 @@ _LAUNCHES_KEPT = 48
 _OUTLINES_KEPT = 512
 
 _LAST = re.compile(r"@last(?:~(\d{1,6}))?")
+_KINDS = ("run", "rev", "stage")
+_LEAST_HASH = 4
 
 FindOpened = Callable[[str], Run | None]
 """Finds a file that was opened without storing it, by its key."""
@@ -112,6 +114,19 @@ class RunData:
         if len(found) > 1 and reference not in found:
             raise InputError(f'"{reference}" begins the ids of {len(found)} runs', "Choose one of them.")
         return reference if reference in found else next(iter(found), None)
+
+    def of_revision(self, text: str) -> list[RunMeta]:
+        """List the complete runs of a commit that runs know: the beginning of its hash, or the branch it was on.
+
+        Those of a clean tree come first, then the newest.
+
+        Raises:
+            NcuLabError: When the store cannot be listed.
+        """
+        complete = [meta for meta in self.shown() if meta.status == "complete" and meta.git.commit]
+        commit = next((meta.git.commit for meta in complete if meta.git.branch == text), None)
+        found = [meta for meta in complete if meta.git.commit and _is_of(meta.git.commit, commit, text)]
+        return sorted(found, key=lambda meta: meta.git.dirty)
 
     def run(self, key: str) -> Run:
         """Return a run by its id, or an opened file by its key.
@@ -212,6 +227,16 @@ class RunData:
         except NcuLabError:
             # The page's words say why, by the same call.
             return None
+
+
+def said_outright(reference: str) -> tuple[str, str]:
+    """Return what a reference is said to be, as in ``rev:main``, and the rest; ``""`` and all of it where it is not."""
+    kind, colon, rest = reference.partition(":")
+    return (kind, rest) if colon and kind in _KINDS else ("", reference)
+
+
+def _is_of(run_commit: str, commit: str | None, text: str) -> bool:
+    return run_commit == commit if commit else len(text) >= _LEAST_HASH and run_commit.startswith(text.lower())
 
 
 def _bytes_in(folder: Path) -> int:

@@ -9,7 +9,7 @@ from golden_runs import golden_run
 
 from ncu_lab.errors import InputError
 from ncu_lab.metrics.glossary import meaning
-from ncu_lab.model import HotSpots, MetricValue, Spot
+from ncu_lab.model import GitState, HotSpots, MetricValue, Spot
 from ncu_lab.render.palette import LIGHT
 from ncu_lab.store import Store
 from ncu_lab.workflows.inspecting import inspect
@@ -101,6 +101,27 @@ def test_a_run_may_be_named_as_compare_names_it(runs, tmp_path):
     for reference in ("@last~2", "../reports"):
         with pytest.raises(InputError, match="there is no run"):
             find_shown(settle(KernelView(run=reference), runs), runs)
+
+
+def test_a_commit_means_its_newest_run_that_has_the_stage_asked_for_one_of_a_clean_tree_first(runs, tmp_path):
+    def put(day, stages, **state):
+        run = golden_run(stages, run_id=f"202612{day:02d}T000000-x", created=f"2026-12-{day:02d}T00:00:00+00:00")
+        Store(tmp_path).write(replace(run, meta=replace(run.meta, git=GitState(**state))))
+        return run.meta.id
+
+    commit, other = "abcdef0" + "1" * 33, "beefbee" + "2" * 33
+    older = put(2, ["naive", "2d"], commit=commit, branch="faster")
+    newer = put(3, ["naive"], commit=commit, branch="faster")
+    put(4, ["naive", "2d"], commit=commit, dirty=True)
+    put(5, ["naive"], commit=other)
+    for reference in (commit, "abcdef0", "rev:ABCDEF0", "faster", "rev:faster"):
+        assert settle(KernelView(run=reference), runs).run == newer
+        assert settle(KernelView(run=reference, stage="2d"), runs) == KernelView(run=older, launch=1)
+    for reference in ("run:abcdef0", "stage:naive", "abc", "rev:gone", "rev:"):
+        with pytest.raises(InputError, match=f'there is no run "{reference}" here'):
+            find_shown(settle(KernelView(run=reference), runs), runs)
+    with pytest.raises(InputError, match=f'run {newer} has no stage "warptiled"'):
+        find_shown(settle(KernelView(run="rev:faster", stage="warptiled"), runs), runs)
 
 
 def test_another_run_shows_the_same_stage_and_another_launch_drops_the_line(runs):
