@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 
+from ncu_lab.render.visible import isolated, visible
+
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif'
 SIZE = 12
 """Size of labels and ticks in px."""
@@ -25,8 +27,12 @@ _EM: dict[str, float] = {
 
 
 def plain(text: str) -> str:
-    """Make text literal: Plotly reads a few HTML tags in labels, and kernel names are full of ``<…>``."""
-    return html.escape(text, quote=False)
+    """Return text as a figure shows it literally, every name of a file or kernel among it.
+
+    Plotly reads a few HTML tags in labels, and kernel names are full of ``<…>``. What would turn text around is shown
+    as an escape, and what is written from right to left turns nothing beside it, as everywhere on a page.
+    """
+    return html.escape(isolated(visible(text)), quote=False)
 
 
 def text_width(text: str, size: float = SIZE) -> float:

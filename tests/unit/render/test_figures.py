@@ -205,6 +205,18 @@ def test_kernel_names_are_text_never_markup():
     assert not any("<img" in text for text in shown)
 
 
+def test_a_name_written_from_right_to_left_turns_nothing_beside_it_in_a_figure():
+    name = "\u05e9\u05dc\u05d5\u05dd"
+    row = replace(builders.row("2d"), stage=replace(builders.STAGES["2d"], id=f"{name}<64>\u202e"))
+    figure = matrix.ladder_matrix(builders.ladder(rows=[row]), LIGHT, 1358)
+    shown = [*texts(figure), *figure.layout.yaxis.ticktext]
+    shown += [text for trace in figure.data for text in trace.hovertext or ()]
+    named = [text for text in shown if name in text]
+    assert len(named) > 5  # the row, and what is said of marks in each panel
+    assert all(f"\u2068{name}\u2069&lt;64&gt;\\u202e" in text for text in named)
+    assert not any("\u202e" in text for text in shown)
+
+
 def test_speed_bars_start_at_zero_and_hold_fp32_alone(ladder):
     figure = speed.speed_bars(ladder, LIGHT, 680)
     (bars,) = traces(figure, "speed")
