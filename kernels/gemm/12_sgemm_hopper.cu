@@ -106,8 +106,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   if (tid == 0) {
     int count = my_whole;
     const int end = split_begin(worker + 1);
+    // Neighbours begin at other k; workers that begin at the same k have tiles `columns` apart. Walked row by row of the
+    // group, those lie below each other and read the same boxes of B together, which else come from DRAM for each.
+    const int columns = split_tiles % GROUP_ROWS == 0 ? split_tiles / GROUP_ROWS : split_tiles;
     for (int at = split_begin(worker); at < end;) {
-      const Segment g = segment_of(at / steps_k, at % steps_k, min(steps_k - at % steps_k, end - at));
+      const int tile = at / steps_k;
+      const int walked = tile % columns * (split_tiles / columns) + tile / columns;
+      const Segment g = segment_of(walked, at % steps_k, min(steps_k - at % steps_k, end - at));
       at += g.steps;
       s.segments[count++] = g;
     }
