@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from shutil import which
 
 import pytest
+from ladder_pages import write_runs
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
@@ -28,6 +30,22 @@ Serving = Callable[..., AbstractContextManager[str]]
 """Takes a folder of runs and further arguments of the command."""
 
 
+@contextmanager
+def _held_port() -> Iterator[str]:
+    """A port that no other test process is given meanwhile, though this one's servers may listen on it in turn."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+        held.bind(("127.0.0.1", 0))
+        yield str(held.getsockname()[1])
+
+
+@pytest.fixture
+def port() -> Iterator[str]:
+    """A port for a test that needs the same one twice."""
+    with _held_port() as held:
+        yield held
+
+
 @pytest.fixture(scope="session")
 def serving() -> Serving:
     """Return a context manager that runs the command on a folder and gives its address."""
@@ -36,8 +54,13 @@ def serving() -> Serving:
 
 @contextmanager
 def _serving(store: Path, *arguments: str) -> Iterator[str]:
-    """Run the command on a free port; yields the address it prints."""
-    command = [sys.executable, "-m", "ncu_lab.cli.app", "dashboard", "--store", str(store), *arguments]
+    """Run the command on a port of its own, unless the arguments name one; yields the address it prints."""
+    with _held_port() as port:
+        yield from _served("--store", str(store), "--port", port, *arguments)
+
+
+def _served(*arguments: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "ncu_lab.cli.app", "dashboard", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     assert process.stdout is not None
     try:
@@ -49,9 +72,12 @@ def _serving(store: Path, *arguments: str) -> Iterator[str]:
         assert process.wait(timeout=20) == 0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int, int], webdriver.Chrome]]:
-    """Return a function that opens a browser of a size with a new, empty profile; it writes nothing to the home."""
+    """Return a function that opens a browser of a size with a new, empty profile; it ends with the file's tests.
+
+    It writes nothing to the home.
+    """
     opened: list[webdriver.Chrome] = []
 
     def start(width: int, height: int) -> webdriver.Chrome:
@@ -78,6 +104,15 @@ def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 def bundled(serving: Serving) -> Iterator[str]:
     """The address of the dashboard of the bundled runs."""
     with serving(data_dir("examples")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def golden_ladder(serving: Serving, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the dashboard of runs of golden counters."""
+    folder = tmp_path_factory.mktemp("golden-ladder")
+    write_runs(folder)
+    with serving(folder) as found:
         yield found
 
 

@@ -24,12 +24,13 @@ LATER = "20261130T020000-ladder-4f2c9ab-91c4"
 def test_what_is_shown_stays_and_goes_on(
     open_browser: Callable[[int, int], Chrome],
     serving: Callable[..., AbstractContextManager[str]],
+    port: str,
     tmp_path: Path,
 ) -> None:
     Store(tmp_path).write(golden_run(["naive", "2d"]))
     browser = open_browser(1280, 1000)
     with ExitStack() as first:
-        address = first.enter_context(serving(tmp_path))
+        address = first.enter_context(serving(tmp_path, "--port", port))
         browser.get(f"{address}runs")
         wait(browser, "document.querySelectorAll('#runs-body .tick').length === 1")
         browser.execute_script("window.notLoadedAgain = true")
@@ -42,7 +43,7 @@ def test_what_is_shown_stays_and_goes_on(
     assert len(browser.find_elements(By.CSS_SELECTOR, "#runs-body .tick")) == 1
     run = golden_run(["naive"], run_id=LATER, created="2026-11-30T02:00:00+00:00")
     Store(tmp_path).write(run)
-    with serving(tmp_path, "--port", str(urlsplit(address).port)):
+    with serving(tmp_path, "--port", port):
         wait(browser, f"!{GONE}")
         wait(browser, "document.querySelectorAll('#runs-body .tick').length === 2")
         assert browser.execute_script("return window.notLoadedAgain")
@@ -56,19 +57,20 @@ def test_what_is_shown_stays_and_goes_on(
 def test_what_was_asked_meanwhile_is_asked_again(
     open_browser: Callable[[int, int], Chrome],
     serving: Callable[..., AbstractContextManager[str]],
+    port: str,
     tmp_path: Path,
 ) -> None:
     Store(tmp_path).write(golden_run(["naive", "2d"]))
     browser = open_browser(1280, 1000)
     with ExitStack() as first:
-        address = first.enter_context(serving(tmp_path))
+        address = first.enter_context(serving(tmp_path, "--port", port))
         browser.get(address)
         wait(browser, f"({PLOT % 'matrix'})?.data?.length")
         there = len(traces(browser, "matrix"))
     browser.find_element(By.ID, "nav-runs").click()
     wait(browser, GONE)
     assert len(traces(browser, "matrix")) == there
-    with serving(tmp_path, "--port", str(urlsplit(address).port)):
+    with serving(tmp_path, "--port", port):
         wait(browser, "document.querySelector('#runs-body .tick')")
         assert urlsplit(browser.current_url).path == "/runs"
         assert not browser.execute_script(f"return {GONE}")
