@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from corpus import outcomes
+from example_runs import name_of
 
 from ncu_lab.analyze.summary import summarize
 from ncu_lab.analyze.verdict import AT_PEAK, verdict_of
@@ -44,16 +45,36 @@ HERE, CORPUS = ("golden", "examples"), ("corpus",)
 BLOCK = re.compile(r"(?P<open><!-- verdicts: (?P<name>[^\n]*) -->\n)(?P<text>.*?)(?P<close><!-- end -->)", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Label:
-    """What a person says bounds a launch, and why."""
+class Place(NamedTuple):
+    """A launch by its number, or by its stage and function."""
 
     where: str
     file: str
-    launch: int
+    launch: int | None
+    stage: str | None
+    function: str | None
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a person says bounds a launch, and why.
+
+    A launch of a bundled ladder is found by its stage and function, which outlast the next recording; any other by its
+    number in the file.
+    """
+
+    where: str
+    file: str
     function: str
     label: str
     reason: str
+    launch: int | None = None
+    stage: str | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the launch is to be found."""
+        return Place(self.where, self.file, self.launch, self.stage, self.function if self.stage else None)
 
 
 @dataclass(frozen=True)
@@ -65,6 +86,13 @@ class Judged:
     summary: LaunchSummary
     verdict: Verdict
     rules: Mapping[str, Sequence[str]]
+
+    @property
+    def place(self) -> Place:
+        """Where it is, as labels say it."""
+        if self.where == "examples" and self.summary.stage is not None:
+            return Place(self.where, self.file, None, self.summary.stage, self.summary.function)
+        return Place(self.where, self.file, self.summary.launch, None, None)
 
 
 def labels() -> list[Label]:
@@ -82,7 +110,7 @@ def _runs(where: str) -> Iterator[tuple[str, Run]]:
     if where == "examples":
         store = Store(EXAMPLES)
         for meta in sorted(store.metas()[0], key=lambda one: one.id):
-            yield meta.id, store.read_whole(meta.id)
+            yield name_of(meta), store.read_whole(meta.id)
     elif where == "golden":
         with tempfile.TemporaryDirectory() as place:
             for name in GOLDEN_FILES:
@@ -111,8 +139,8 @@ def labelled(places: Sequence[str]) -> list[tuple[Label, Judged]]:
     Raises:
         KeyError: When a label is of a launch that is not there.
     """
-    found = {(one.where, one.file, one.summary.launch): one for where in places for one in judged(where)}
-    return [(one, found[one.where, one.file, one.launch]) for one in labels() if one.where in places]
+    found = {one.place: one for where in places for one in judged(where)}
+    return [(one, found[one.place]) for one in labels() if one.where in places]
 
 
 def confusion(places: Sequence[str]) -> str:
@@ -219,7 +247,9 @@ def main(arguments: Sequence[str]) -> int:
     places = [name for name in PLACES if name != "corpus" or outcomes.corpus()]
     for label, launch in labelled([one for name in places for one in PLACES[name]]):
         if label.label != launch.verdict.bound:
-            print(f"{label.where} {label.file} {label.launch} {label.function}: {label.label}, verdict", end=" ")
+            print(
+                f"{label.where} {label.file} {launch.summary.launch} {label.function}: {label.label}, verdict", end=" "
+            )
             print(launch.verdict.bound, *((one.fact, one.key, one.value) for one in launch.verdict.because))
     before = PAGE.read_text(encoding="utf-8")
     after = renewed(before, places)

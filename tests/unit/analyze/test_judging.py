@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from example_runs import example
 
 from ncu_lab import metrics
 from ncu_lab.analyze.judging import judge_accesses
@@ -182,15 +183,15 @@ def test_nothing_collected_nothing_judged():
 
 
 def recorded(name):
-    run = read_directory(data_dir("examples") / name)
+    run = read_directory(data_dir("examples") / example(name).id)
     summaries = summarize(run)
     found = judge_accesses(run.instances, summaries, counters(run.metrics))
     return {one.stage: (one, found[one.launch]) for one in summaries}
 
 
 @pytest.fixture(scope="module")
-def example():
-    return recorded("20261130T080116-ladder-8677078-e723")
+def at_4096():
+    return recorded("ladder 4096")
 
 
 @pytest.mark.parametrize(
@@ -206,8 +207,8 @@ def example():
         ("warptiled", ("shared", "ld"), 1.0, None),
     ],
 )
-def test_the_ladder_at_4096(example, stage, kind, over, line):
-    access = by_kind(example[stage][1])[kind]
+def test_the_ladder_at_4096(at_4096, stage, kind, over, line):
+    access = by_kind(at_4096[stage][1])[kind]
     assert access.over_ideal == pytest.approx(over, rel=1e-3)
     assert next((one.place for one in access.culprits), None) == line
 
@@ -215,7 +216,7 @@ def test_the_ladder_at_4096(example, stage, kind, over, line):
 @pytest.mark.parametrize(
     ("space", "stage", "cured"), [("global", "naive", "coalesced"), ("shared", "smem-conflict", "smem-padded")]
 )
-@pytest.mark.parametrize("run", ["20261130T080116-ladder-8677078-e723", "20261130T080012-ladder-8677078-e2a2"])
+@pytest.mark.parametrize("run", ["ladder 4096", "ladder 1024"])
 def test_the_bound_holds_for_the_stages_that_cure_one_fault(space, stage, cured, run):
     stages = recorded(run)
     before, after = (stages[one][0].value("duration_ns") for one in (stage, cured))

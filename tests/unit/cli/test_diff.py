@@ -7,6 +7,7 @@ import math
 import re
 
 import pytest
+from example_runs import example
 from typer.testing import CliRunner
 
 from ncu_lab.cli.app import app
@@ -14,8 +15,6 @@ from ncu_lab.cli.containment import foreign_file
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.render.numbers import plain_spaces
 from ncu_lab.render.tables import Row
-from ncu_lab.resources import data_dir
-from ncu_lab.store import Store
 
 LADDER = ["naive", "coalesced", "smem", "1d", "2d", "vectorized", "double-buffered", "warptiled", "sgemm-hopper"]
 FACTORS = ("instructions", "stalls", "warps", "imbalance", "clock", "residual")
@@ -41,9 +40,7 @@ def read_csv(text) -> list[Row]:
 @pytest.fixture(scope="module")
 def bundled():
     """Ids of the bundled runs of the ladder: at 1024 and at 4096."""
-    metas, _ = Store(data_dir("examples")).metas()
-    sizes = {meta.problem.m: meta.id for meta in metas if meta.problem}
-    return sizes[1024], sizes[4096]
+    return example("ladder 1024").id, example("ladder 4096").id
 
 
 def test_two_stages(bundled):

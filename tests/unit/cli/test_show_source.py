@@ -5,12 +5,13 @@ import io
 import json
 
 import pytest
+from example_runs import example
 from typer.testing import CliRunner
 
 from ncu_lab.cli.app import app
 from ncu_lab.errors import UsageError
 
-AT_4096 = ("show", "20261130T080116", "--example")
+AT_4096 = ("show", example("ladder 4096").id, "--example")
 
 
 @pytest.fixture(autouse=True)
@@ -84,8 +85,8 @@ def test_csv_and_markdown():
 
 
 def test_every_bundled_run_is_shown():
-    for one in ("20261130T080012", "20261130T080322"):
-        assert "samples: they land where warps wait" in run("show", one, "--example", "--source")
+    for one in ("ladder 1024", "cupy-three-launches"):
+        assert "samples: they land where warps wait" in run("show", example(one).id, "--example", "--source")
 
 
 def test_options_of_lines_need_lines():

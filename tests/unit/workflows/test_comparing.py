@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders import golden_counters
+from example_runs import example
 from golden_runs import ENVIRONMENT, H200, golden_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -34,11 +35,9 @@ def examples():
 
 
 @pytest.fixture(scope="module")
-def bundled(examples):
+def bundled():
     """Ids of the bundled runs: the ladder at 1024 and at 4096, and a program that is none of it."""
-    metas, _ = Store(examples).metas()
-    sizes = {meta.problem.m: meta.id for meta in metas if meta.problem}
-    return sizes[1024], sizes[4096], next(meta.id for meta in metas if meta.problem is None)
+    return tuple(example(name).id for name in ("ladder 1024", "ladder 4096", "cupy-three-launches"))
 
 
 @pytest.fixture
