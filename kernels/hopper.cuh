@@ -60,6 +60,11 @@ __device__ __forceinline__ void warp_arrive(uint32_t barrier) {
       : "memory");
 }
 
+/// One arrival without bytes.
+__device__ __forceinline__ void arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 /// The arrival of the thread that asks for boxes: it announces their bytes, which count as they land.
 __device__ __forceinline__ void expect_bytes(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");

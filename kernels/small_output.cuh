@@ -21,14 +21,15 @@ constexpr int EDGE = 8, QUADS = EDGE * EDGE / 4;  // a thread sums EDGE x EDGE e
 constexpr int DEPTH = 4, LAG = 2;         // stages; one is refilled LAG steps after it was read, so that nobody waits
 constexpr int GROUPS_K = 2, GROUP_K = STEP / GROUPS_K;  // groups of two warps take a stage's k in halves
 constexpr int GROUP_SIZE = (TILE / EDGE) * (TILE / EDGE), BLOCK = GROUPS_K * GROUP_SIZE;
+constexpr int WARPS = BLOCK / WARP_SIZE;
 constexpr int TILE_QUADS = TILE * TILE / 4;
-constexpr int PASS = 8;    // k that are unrolled: two quads of A's, one for each buffer
+constexpr int PASS = 8;    // k that are unrolled: two quads of A's, one for each buffer. Given more, ptxas gives up reuse
 constexpr int RASTER = 8;  // row tiles that are walked together
 constexpr uint32_t MOST_BLOCKS = 8;  // of a cluster
 constexpr int AT_ONCE = 8;           // clusters whose sums are under way together
 constexpr uint32_t BOX_BYTES = TILE * STEP * 4;
 static_assert(STEP * 4 == 128, "a row of A's box is one row of the 128-byte swizzle");
-static_assert(GROUP_K % PASS == 0 && PASS == 8, "fragments alternate between two buffers");
+static_assert(GROUP_K == 2 * PASS && PASS == 8, "fragments alternate between two buffers");
 static_assert(DEPTH > LAG && QUADS % GROUPS_K == 0, "refills run ahead; every group stores as much of the tile");
 
 struct Stage {
@@ -73,44 +74,27 @@ __device__ __forceinline__ int col_of(int quad, int thread) {
   return thread / WARP_SIZE * 32 + quad % (EDGE / 4) * 16 + lane_col(thread % WARP_SIZE) * 4;
 }
 
-/// The products of one stage for the k of a group. Fragments are loaded ahead: B's of the next k, and A's of the next four k
-/// two rows at a time between products. PASS of k are unrolled, not all: given more, ptxas gives up reuse and waits.
-__device__ __forceinline__ void multiply_stage(float (&acc)[EDGE][EDGE], const Stage& stage, int group, int thread) {
-  const int swizzle = lane_row(thread % WARP_SIZE);  // of every row that this lane reads, the number modulo 8
-  const uint32_t a_rows = shared_address(stage.a) + swizzle * 128;
-  const auto a_from = [&](int quad) { return a_rows + ((group * (GROUP_K / 4) + quad) ^ swizzle) * 16; };
-  uint32_t b_at = shared_address(stage.b) + (group * GROUP_K * TILE + col_of(0, thread)) * 4;
-  float a[2][EDGE][4], b[2][EDGE];
-  const uint32_t a_first = a_from(0);
+/// The products of PASS k, whose first fragments are there. Loaded ahead: B's of the next k, and A's of the next four k two
+/// rows at a time between products; the last are the first of what follows, at the addresses of `next`.
+__device__ __forceinline__ void multiply_pass(float (&acc)[EDGE][EDGE], float (&a)[2][EDGE][4], float (&b)[2][EDGE],
+                                              uint32_t a_second, uint32_t a_next, uint32_t b_at, uint32_t b_next) {
 #pragma unroll
-  for (int i = 0; i < EDGE; ++i) load4_shared(a[0][i], a_first + i * 8 * 128);
+  for (int p = 0; p < PASS; ++p) {
+    const uint32_t b_from = p + 1 < PASS ? b_at + (p + 1) * (TILE * 4) : b_next;
+    const uint32_t a_from = p < PASS / 2 ? a_second : a_next;
 #pragma unroll
-  for (int j = 0; j < EDGE; j += 4) load4_shared(b[0] + j, b_at + j / 4 * 64);
-#pragma unroll 1
-  for (int first = 0; first < GROUP_K; first += PASS) {
-    const bool more = first + PASS < GROUP_K;
-    uint32_t a_ahead[PASS / 4];
+    for (int i = 0; i < EDGE; ++i) {
+      if (i % 4 == 0) load4_shared(b[(p + 1) % 2] + i / 4 * 4, b_from + i / 4 * 64);
+      if (i % 4 == 2) {
+        const int row = p % 4 * 2 + i / 4;
+        load4_shared(a[(p / 4 + 1) % 2][row], a_from + row * 8 * 128);
+      }
 #pragma unroll
-    for (int quad = 0; quad < PASS / 4; ++quad) a_ahead[quad] = a_from(first / 4 + quad + 1);
-#pragma unroll
-    for (int p = 0; p < PASS; ++p) {
-#pragma unroll
-      for (int i = 0; i < EDGE; ++i) {
-        if (i % 4 == 2 && (p + 1 < PASS || more)) {
-          load4_shared(b[(p + 1) % 2] + i / 4 * 4, b_at + (p + 1) * (TILE * 4) + i / 4 * 64);
-        }
-        if (i % 4 == 0 && (p < PASS - 4 || more)) {
-          const int row = p % 4 * 2 + i / 4;
-          load4_shared(a[(p / 4 + 1) % 2][row], a_ahead[p / 4] + row * 8 * 128);
-        }
-#pragma unroll
-        for (int turn = 0; turn < EDGE; ++turn) {
-          const int j = i % 2 ? EDGE - 1 - turn : turn;  // to and fro: the operand at the turn is shared
-          acc[i][j] += a[p / 4 % 2][i][p % 4] * b[p % 2][j];
-        }
+      for (int turn = 0; turn < EDGE; ++turn) {
+        const int j = i % 2 ? EDGE - 1 - turn : turn;  // to and fro: the operand at the turn is shared
+        acc[i][j] += a[p / 4 % 2][i][p % 4] * b[p % 2][j];
       }
     }
-    b_at += PASS * TILE * 4;
   }
 }
 
@@ -139,37 +123,65 @@ extern "C" __global__ void __launch_bounds__(small_output::BLOCK, 2)
   const int first = (cluster * static_cast<int>(blocks) + static_cast<int>(rank)) * slice_steps;
   const int steps = max(0, min(slice_steps, ceil_div(k, STEP) - first));
 
+  const uint32_t stages = shared_address(s.stage), full = shared_address(s.full), empty = shared_address(s.empty);
   const auto fill = [&](int step) {
     const int slot = step % DEPTH;
-    const uint32_t barrier = shared_address(&s.full[slot]);
-    expect_bytes(barrier, 2 * BOX_BYTES);
-    load_box(shared_address(s.stage[slot].a), &map_a, (first + step) * STEP, block_row, barrier);
-    load_box(shared_address(s.stage[slot].b), &map_b, block_col, (first + step) * STEP, barrier);
+    const uint32_t barrier = full + slot * 8, to = stages + slot * sizeof(Stage);
+    expect_bytes(barrier, sizeof(Stage));
+    load_box(to, &map_a, (first + step) * STEP, block_row, barrier);
+    load_box(to + BOX_BYTES, &map_b, block_col, (first + step) * STEP, barrier);
   };
   if (threadIdx.x == 0) {
     for (int i = 0; i < DEPTH; ++i) {
-      barrier_init(shared_address(&s.full[i]), 1);                   // who announces the bytes
-      barrier_init(shared_address(&s.empty[i]), BLOCK / WARP_SIZE);  // one lane of every warp
+      barrier_init(full + i * 8, 1);       // who announces the bytes
+      barrier_init(empty + i * 8, WARPS);  // one lane of every warp
     }
     publish_barriers();
     for (int step = 0; step < min(DEPTH, steps); ++step) fill(step);
+    if (steps < DEPTH) arrive(full + steps * 8);  // nothing follows: completed without bytes
   }
   __syncthreads();  // the barriers are written before any other thread waits on them
 
   const int group = threadIdx.x / GROUP_SIZE, thread = threadIdx.x % GROUP_SIZE;
-  float acc[EDGE][EDGE] = {};
+  const int warp = uniform(threadIdx.x / WARP_SIZE);
+  const int swizzle = lane_row(thread % WARP_SIZE);  // of every row that this lane reads, the number modulo 8
+  // A's four k from `quad` on, in a stage: the 16-byte pieces of a row are swizzled, so that they differ in bits 4 to 6.
+  uint32_t a_at = stages + swizzle * 128 + (group * (GROUP_K / 4) ^ swizzle) * 16;
+  uint32_t b_at = stages + BOX_BYTES + (group * GROUP_K * TILE + col_of(0, thread)) * 4;
+  const uint32_t a_lane = a_at, b_lane = b_at;
+  float acc[EDGE][EDGE] = {}, a[2][EDGE][4], b[2][EDGE];
+  barrier_wait(full, 0);  // the first stage has landed before its fragments are read
+#pragma unroll
+  for (int i = 0; i < EDGE; ++i) load4_shared(a[0][i], a_at + i * 8 * 128);
+#pragma unroll
+  for (int j = 0; j < EDGE; j += 4) load4_shared(b[0] + j, b_at + j / 4 * 64);
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
-    const int slot = step % DEPTH;
-    if (threadIdx.x == 0 && step >= LAG && step - LAG + DEPTH < steps) {
-      const int old = step - LAG;
-      barrier_wait(shared_address(&s.empty[old % DEPTH]), old / DEPTH % 2);  // all warps have read what is overwritten
-      fill(old + DEPTH);
+    const int ahead = step - LAG + DEPTH;
+    // Warps take turns at refilling, so that none of them, and no scheduler, carries all of it.
+    if (step % WARPS == warp && step >= LAG && ahead <= steps) {
+      const uint32_t slot = (step - LAG) % DEPTH;
+      barrier_wait(empty + slot * 8, (step - LAG) / DEPTH % 2);  // all warps have read what is overwritten
+      if (elected()) {
+        if (ahead < steps) fill(ahead);
+        else arrive(full + slot * 8);
+      }
+      __syncwarp();
     }
-    __syncwarp();  // thread 0 is back before its warp goes on together
-    barrier_wait(shared_address(&s.full[slot]), step / DEPTH % 2);
-    multiply_stage(acc, s.stage[slot], group, thread);
-    warp_arrive(shared_address(&s.empty[slot]));
+    const uint32_t next = (step + 1) % DEPTH;
+    const uint32_t a_next = a_lane + next * sizeof(Stage), b_next = b_lane + next * sizeof(Stage);
+    uint32_t a_second = a_at ^ 16, a_after = a_at ^ 32;
+#pragma unroll 1
+    for (int pass = 0; pass < 2; ++pass) {
+      if (pass == 1) barrier_wait(full + next * 8, (step + 1) / DEPTH % 2);  // its first fragments are read now
+      const uint32_t b_after = pass == 0 ? b_at + PASS * TILE * 4 : b_next;
+      multiply_pass(acc, a, b, a_second, a_after, b_at, b_after);
+      a_second ^= 32;
+      a_after = a_next;
+      b_at = b_after;
+    }
+    a_at = a_next;
+    warp_arrive(empty + step % DEPTH * 8);
   }
 
   __syncthreads();  // all threads are done with the last stage before sums overwrite it
