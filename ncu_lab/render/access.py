@@ -140,15 +140,19 @@ def _at_stake(space: Space, found: LaunchAccess) -> Lines:
     waits = "" if stake.stall_share is None else f"; waits for it {numbers.share(stake.stall_share)}"
     lines: Lines = [(_LABELS[space], [f"at most {bound} of {whole} at stake{waits}"])]
     worst = found.worst(space)
-    return [*lines, ("mostly by", [_culprit(worst)])] if worst is not None else lines
+    return [*lines, *_culprit(worst)] if worst is not None else lines
 
 
-def _culprit(culprit: Culprit) -> str:
+def _culprit(culprit: Culprit) -> Lines:
     ratio = "" if culprit.over_ideal is None else f" {numbers.ratio(culprit.over_ideal)}"
     place = culprit.place
     if len(place) > PLACE_WIDTH:
         place = "…" + place[1 - PLACE_WIDTH :]
-    return f"{place}{ratio}" if culprit.file is None else f"{place}, {culprit.opcode}{ratio}"
+    if culprit.file is None:
+        return [("mostly by", [f"{place}{ratio}"])]
+    by = f"{culprit.opcode}{ratio}"
+    told = f"{place}, {by}"
+    return [("mostly by", [told])] if len(told) <= LINE_WIDTH else [("mostly by", [f"{place},"]), ("", [by])]
 
 
 def _with_missing(items: list[list[Part]], readings: Mapping[str, Reading]) -> list[list[Part]]:

@@ -82,6 +82,16 @@ def test_the_longest_place_fits():
     assert len(told["mostly by"]) <= LINE_WIDTH
 
 
+def test_a_long_place_and_a_long_instruction_stand_in_two_lines():
+    where, what = "/usr/local/cuda/include/cuda_pipeline_helpers.h", "LDGSTS.E.BYPASS.LTC128B.128"
+    far = Culprit(where, 203, what, 9.0, 1.33)
+    access = Access("global", "cp.async", what, "instructions", 1.0, 10.0, 1.0, 9.0, 0.9, (far,))
+    told = lines(access, stakes=[stake("global")])
+    at = [label for label, _ in told].index("mostly by")
+    assert told[at : at + 2] == [("mostly by", "…a/include/cuda_pipeline_helpers.h:203,"), ("", f"{what} 1.33×")]
+    assert all(len(text) <= LINE_WIDTH for _, text in told)
+
+
 def test_local_memory_is_told_of():
     spills = Access("local", "st", "STL", "hardware", 10.0, 40.0, 40.0, 0.0)
     assert lines(spills)[-1] == ("local memory", "stores 40 sectors")
