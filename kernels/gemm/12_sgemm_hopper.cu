@@ -2,7 +2,8 @@
 //
 // Changed:    from warptiled: A is transposed first, into a workspace, so that the copy engine (TMA) brings both operands
 //             K-major and no thread copies or stores a tile. mbarriers replace __syncthreads in the loop, fragments are
-//             loaded one step ahead, and a persistent grid shares the tiles of the last, partial wave out over K.
+//             loaded one step ahead, and a persistent grid shares the tiles of the last, partial wave out over K. Two
+//             blocks are a cluster: each loads half of their tile of B for both (multicast).
 // Bottleneck: the FMA pipe (sm__inst_executed_pipe_fma, 86 % of active cycles); then issue slots of LDS.128 and dispatch
 //             stalls. The main loop fits the 32 KiB instruction cache (128 bytes x 64 sets x 4 ways): it must.
 // Launch:     transpose_a on 8 blocks of 256 threads an SM at most, then sgemm_hopper on 2 blocks of 128 threads an SM
@@ -12,7 +13,7 @@
 //             lie anyhow. All else goes to the guarded path of `warptiled`. Needs sm_90a. Where C has few tiles the plan launches
 //             sgemm_small of small_output.cu in the place of both kernels.
 
-#include "../hopper.cuh"
+#include "../cluster.cuh"
 
 constexpr int LANES_M = 8;  // of a warp, along M; four along N
 constexpr int WARPS_N = 2;
@@ -21,6 +22,7 @@ constexpr int WN = 4 * TN;
 constexpr int WARPS = (BM / WM) * WARPS_N;
 constexpr int THREADS = WARPS * WARP_SIZE;
 constexpr int GROUP_ROWS = 8;  // row tiles that are walked together
+constexpr int HALF_K = BK / 2;  // rows of B in one box
 constexpr int LAG = 2;         // a stage is refilled LAG stages after it was read: who refills waits for nobody
 constexpr int SUM_ROWS = 4;    // rows of another worker's sums that are under way at once
 constexpr int PASSES = BK / UNROLL_K;
@@ -28,7 +30,7 @@ constexpr uint32_t A_BYTES = BK * BM * 4;
 constexpr uint32_t B_BYTES = BK * BN * 4;
 static_assert(BM == 128 && BN == 128 && WM == 64 && WN == 64 && WARPS == 4, "2 x 2 warps of 64 x 64; rows of 512 bytes");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && TM % SUM_ROWS == 0, "fragments are read four at a time");
-static_assert(BK % UNROLL_K == 0 && UNROLL_K % 2 == 0, "fragments alternate between two buffers");
+static_assert(BK % UNROLL_K == 0 && BK % 2 == 0 && UNROLL_K % 2 == 0, "fragments alternate between two buffers");
 static_assert(STAGES > LAG && A_BYTES == B_BYTES, "one jump serves both rings of stages");
 
 /// One stretch of K steps of one tile; k counts steps of BK.
@@ -72,17 +74,18 @@ __device__ __forceinline__ void outer_product(float (&acc)[TM][TN], const float 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    sgemm_hopper(const __grid_constant__ CUtensorMap map_at, const __grid_constant__ CUtensorMap map_b,
-                 float* __restrict__ c, int m, int n, int k, int ldc, float alpha, float beta,
-                 int split_tiles,              // tiles 0 … split_tiles - 1 are shared out over K, the rest are whole
-                 float* __restrict__ partial,  // [worker][element][thread]: sums of one tile a worker
-                 uint32_t* flags) {            // [worker][warp]: 1 once that warp's sums are there; zeroed by transpose_a
+/// What a block does, in a cluster of BLOCKS: known when compiled, since ptxas else loses the order of the main loop.
+template <int BLOCKS>
+__device__ __forceinline__ void multiply(const CUtensorMap& map_at, const CUtensorMap& map_b, float* __restrict__ c, int m,
+                                         int n, int k, int ldc, float alpha, float beta, int split_tiles,
+                                         float* __restrict__ partial, uint32_t* flags) {
   extern __shared__ __align__(1024) unsigned char raw[];
   Shared& s = *reinterpret_cast<Shared*>(raw);
   const int tid = threadIdx.x, warp = uniform(tid / WARP_SIZE), lane = tid % WARP_SIZE;
-  const int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), steps_k = ceil_div(k, BK);
-  const int worker = blockIdx.x, workers = gridDim.x;
+  const int rank = blockIdx.x % BLOCKS;
+  // A worker is a cluster, and a tile its blocks' tiles, one below the other.
+  const int tiles_m = ceil_div(m, BM * BLOCKS), tiles_n = ceil_div(n, BN), steps_k = ceil_div(k, BK);
+  const int worker = blockIdx.x / BLOCKS, workers = gridDim.x / BLOCKS, group = GROUP_ROWS / BLOCKS;
   const int split_steps = split_tiles * steps_k;
   const int whole = tiles_m * tiles_n - split_tiles;  // tiles computed by one worker each
   const int my_whole = whole / workers + (worker < whole % workers);
@@ -90,8 +93,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   const auto split_begin = [&](int w) { return share * w + min(w, longer); };
   const auto segment_of = [&](int tile, int first, int steps) {
     Segment g;
-    grouped_raster(tile, GROUP_ROWS, tiles_m, tiles_n, g.row, g.col);
-    g.row *= BM;
+    grouped_raster(tile, group, tiles_m, tiles_n, g.row, g.col);
+    g.row = (g.row * BLOCKS + rank) * BM;
     g.col *= BN;
     g.k = first;
     g.steps = steps;
@@ -108,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     const int end = split_begin(worker + 1);
     // Neighbours begin at other k; workers that begin at the same k have tiles `columns` apart. Walked row by row of the
     // group, those lie below each other and read the same boxes of B together, which else come from DRAM for each.
-    const int columns = split_tiles % GROUP_ROWS == 0 ? split_tiles / GROUP_ROWS : split_tiles;
+    const int columns = split_tiles % group == 0 ? split_tiles / group : split_tiles;
     for (int at = split_begin(worker); at < end;) {
       const int tile = at / steps_k;
       const int walked = tile % columns * (split_tiles / columns) + tile / columns;
@@ -119,10 +122,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     s.count = count;
     s.total_steps = my_whole * steps_k + end - split_begin(worker);
     for (int i = 0; i < STAGES; ++i) barrier_init(shared_address(&s.full[i]), 1);       // who announces the bytes
-    for (int i = 0; i <= STAGES; ++i) barrier_init(shared_address(&s.empty[i]), WARPS);  // one lane of every warp
+    for (int i = 0; i <= STAGES; ++i) barrier_init(shared_address(&s.empty[i]), WARPS * BLOCKS);  // a lane of every warp
     publish_barriers();
   }
   __syncthreads();  // the segments and the barriers are written before any thread reads them
+  if (BLOCKS > 1) cluster_sync();  // and every block's barriers before another's boxes and arrivals reach them
   // The whole transpose is done before a box of it is asked for, and before a flag that it zeroes is looked at.
   asm volatile("griddepcontrol.wait;" ::: "memory");
   const int total = uniform(s.total_steps), count = uniform(s.count);
@@ -149,10 +153,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     if (elected()) {
       expect_bytes(barrier, A_BYTES + B_BYTES);
       load_box(stages + slot * A_BYTES, &map_at, g.row, (g.k + fill_k) * BK, barrier);
-      load_box(stages + STAGES * A_BYTES + slot * B_BYTES, &map_b, g.col, (g.k + fill_k) * BK, barrier);
+      const uint32_t b = stages + STAGES * A_BYTES + slot * B_BYTES + rank * (B_BYTES / 2);
+      const int k_b = (g.k + fill_k) * BK + rank * HALF_K;
+      if (BLOCKS > 1) {  // each block loads half of B's tile, for both
+        load_box_to_blocks(b, &map_b, g.col, k_b, barrier, 3);
+      } else {
+        load_box(b, &map_b, g.col, k_b, barrier);
+        load_box(b + B_BYTES / 2, &map_b, g.col, k_b + HALF_K, barrier);
+      }
     }
   };
-  if (total == 0) return;
+  if (total == 0) return;  // as every block of the cluster
   if (warp == 0) {
     const int later = fill_k;
     for (int i = 0; i < min(STAGES, total + 1); ++i) {
@@ -187,7 +198,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     int left = s.segments[i_segment].steps;
 #pragma unroll 1
     do {
-      warp_arrive(release);  // the last fragments of that stage went into products long ago
+      // The last fragments of that stage went into products long ago. Every block that loads for us is told.
+      if (BLOCKS > 1) {
+        __syncwarp();
+        if (lane < BLOCKS) barrier_arrive(release, lane);
+      } else {
+        warp_arrive(release);
+      }
       if (step == turn) {
         fill(step + STAGES - LAG);
         turn += WARPS;
@@ -220,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     // All below takes the accumulators one by one: as parts of a vector they would have to lie in aligned quads, with the
     // parity of B's quads, and every FFMA of the main loop would read one register bank twice.
     if (g.k > 0) {  // the tile's first step is another worker's: hand the sums over
-      float* out = partial + static_cast<size_t>(worker) * (BM * BN) + tid;
+      float* out = partial + static_cast<size_t>(blockIdx.x) * (BM * BN) + tid;
 #pragma unroll
       for (int i = 0; i < TM; ++i) {
 #pragma unroll
@@ -229,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
       __syncwarp();  // all lanes' sums are stored before lane 0 publishes them
       if (lane == 0) {
         __threadfence();
-        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flags + worker * WARPS + warp), "r"(1) : "memory");
+        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flags + blockIdx.x * WARPS + warp), "r"(1) : "memory");
       }
       continue;
     }
@@ -240,11 +257,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         if (lane == 0) {
           uint32_t seen;
           do {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(flags + w * WARPS + warp) : "memory");
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(flags + (w * BLOCKS + rank) * WARPS + warp) : "memory");
           } while (seen == 0);
         }
         __syncwarp();  // lane 0 has seen the flag before any lane reads the sums
-        const float* in = partial + static_cast<size_t>(w) * (BM * BN) + tid;
+        const float* in = partial + static_cast<size_t>(w * BLOCKS + rank) * (BM * BN) + tid;
 #pragma unroll
         for (int i = 0; i < TM; i += SUM_ROWS) {  // ptxas keeps the order written here: 64 loads in flight
           float v[SUM_ROWS][TN];
@@ -280,6 +297,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
       }
     }
   }
+  __syncwarp();  // a warp arrives at the cluster's barrier as one
+  // No block ends while the other's boxes or arrivals may still reach its shared memory.
+  if (BLOCKS > 1) cluster_sync();
+}
+
+/// In clusters of two: a tile is 256 rows of C, half of them each block's, and B's part of it is loaded once for both.
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+    sgemm_hopper(const __grid_constant__ CUtensorMap map_at, const __grid_constant__ CUtensorMap map_b,
+                 float* __restrict__ c, int m, int n, int k, int ldc, float alpha, float beta,
+                 int split_tiles,              // tiles 0 … split_tiles - 1 are shared out over K, the rest are whole
+                 float* __restrict__ partial,  // [block][element][thread]: sums of one tile a block
+                 uint32_t* flags) {            // [block][warp]: 1 once that warp's sums are there; zeroed by transpose_a
+  multiply<2>(map_at, map_b, c, m, n, k, ldc, alpha, beta, split_tiles, partial, flags);
+}
+
+/// Without clusters, where an odd number of row tiles would leave half a cluster idle.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) sgemm_hopper_single(
+    const __grid_constant__ CUtensorMap map_at, const __grid_constant__ CUtensorMap map_b, float* __restrict__ c, int m,
+    int n, int k, int ldc, float alpha, float beta, int split_tiles, float* __restrict__ partial, uint32_t* flags) {
+  multiply<1>(map_at, map_b, c, m, n, k, ldc, alpha, beta, split_tiles, partial, flags);
 }
 
 constexpr int PIECE_M = 128;  // rows and columns of A that a block transposes at a time

@@ -18,6 +18,9 @@ TRANSPOSE_PIECE = (128, 32)
 TRANSPOSE_BLOCK = (256, 1, 1)
 TRANSPOSE_BLOCKS_PER_SM = 8
 
+SINGLE_ENTRY = "sgemm_hopper_single"
+"""The kernel of the summit whose blocks do not work in pairs."""
+
 SPLIT_BLOCKS_PER_SM = 2
 """Blocks of ``sgemm_splitk`` that run on one multiprocessor at a time: what its launch bounds ask for."""
 
@@ -33,12 +36,15 @@ def transposed(stage: Stage, problem: Problem, layout: Layout, sm_count: int) ->
     """A is transposed into the workspace, then a persistent kernel multiplies; the last, partial wave is split over K.
 
     Two blocks an SM run at once, and so may wait for each other's sums. Where each would have more tiles than its list
-    holds, there are more blocks, nothing is split, and no block waits for another.
+    holds, there are more blocks, nothing is split, and no block waits for another. Blocks work in pairs, one row tile
+    each, that share the tile of B; singly where row tiles are odd in number.
     """
     m, n, k = problem.m, problem.n, problem.k
     bm, bn, bk = (stage.tile[name] for name in ("BM", "BN", "BK"))
-    tiles = -(-m // bm) * -(-n // bn)
-    workers = 2 * sm_count
+    row_tiles = -(-m // bm)
+    blocks, entry = (2, stage.entry) if row_tiles % 2 == 0 else (1, SINGLE_ENTRY)
+    tiles = row_tiles // blocks * -(-n // bn)
+    workers = 2 * sm_count // blocks
     listed = stage.tile["SEGMENTS"] - 3  # a share of the split tiles is at most three stretches
     whole = tiles // workers
     workers, split = (workers, tiles % workers) if whole <= listed else (-(-tiles // listed), 0)
@@ -46,8 +52,8 @@ def transposed(stage: Stage, problem: Problem, layout: Layout, sm_count: int) ->
     workspace = Workspace()
     pitch = -(-m // 32) * 32
     at = workspace.take(pitch * k * 4)
-    partial = workspace.take(workers * bm * bn * 4 if split else 0)
-    flag_count = workers * stage.block[0] // 32
+    partial = workspace.take(workers * blocks * bm * bn * 4 if split else 0)
+    flag_count = workers * blocks * stage.block[0] // 32
     flags = workspace.take(flag_count * 4)
 
     pieces = -(-m // TRANSPOSE_PIECE[0]) * -(-k // TRANSPOSE_PIECE[1])
@@ -62,15 +68,16 @@ def transposed(stage: Stage, problem: Problem, layout: Layout, sm_count: int) ->
         role="auxiliary",
     )
     multiply = KernelLaunch(
-        stage.entry,
-        (workers, 1, 1),
+        entry,
+        (workers * blocks, 1, 1),
         stage.block,
         (
             TensorMap("fp32", at, m, k, pitch * 4, (bm, bk)),
-            TensorMap("fp32", layout.b, n, k, layout.ldb * 4, (bn, bk)),
+            TensorMap("fp32", layout.b, n, k, layout.ldb * 4, (bn, bk // 2)),
             *(Pointer(layout.c), Int(m), Int(n), Int(k), Int(layout.ldc)),
             *(Float(problem.alpha), Float(problem.beta), Int(split), Pointer(partial), Pointer(flags)),
         ),
+        cluster=blocks,
         shared_bytes=stage.shared_bytes,
         early=True,
     )

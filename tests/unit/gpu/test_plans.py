@@ -37,8 +37,8 @@ def test_fp32_at_4096_transposes_then_multiplies_and_splits_the_last_wave() -> N
     assert how.main is multiply
     # 32 x 128 pieces of 128 x 32; 8 blocks on each of 132 SMs at most.
     assert (transpose.grid, transpose.block) == ((1056, 1, 1), (256, 1, 1))
-    # 32 x 32 tiles on 264 workers: 3 whole rounds, 1024 - 3 * 264 = 232 tiles are shared out.
-    assert (multiply.grid, multiply.block, multiply.cluster) == ((264, 1, 1), (128, 1, 1), 1)
+    # 16 x 32 tiles of 256 x 128 on 132 pairs of blocks: 3 whole rounds, 512 - 3 * 132 = 116 tiles are shared out.
+    assert (multiply.grid, multiply.block, multiply.cluster) == ((264, 1, 1), (128, 1, 1), 2)
     assert multiply.early
     assert not transpose.early
     # transposed A 64 MiB, then 264 tiles of sums of 64 KiB, then 264 x 4 flags.
@@ -47,10 +47,17 @@ def test_fp32_at_4096_transposes_then_multiplies_and_splits_the_last_wave() -> N
     size = Int(4096)
     assert multiply.arguments == (
         TensorMap("fp32", at, 4096, 4096, 16384, (128, 24)),
-        TensorMap("fp32", 0x2000, 4096, 4096, 16384, (128, 24)),
-        *(Pointer(0x3000), size, size, size, size, Float(1.0), Float(0.0), Int(232), Pointer(partial), Pointer(flags)),
+        TensorMap("fp32", 0x2000, 4096, 4096, 16384, (128, 12)),
+        *(Pointer(0x3000), size, size, size, size, Float(1.0), Float(0.0), Int(116), Pointer(partial), Pointer(flags)),
     )
     assert transpose.arguments == (Pointer(0x1000), Pointer(at), size, size, size, size, Pointer(flags), Int(1056))
+
+
+def test_fp32_of_an_odd_number_of_row_tiles_works_without_pairs() -> None:
+    # 33 x 32 = 1056 tiles on 264 single blocks: four whole rounds, nothing is left.
+    _, multiply = planned("sgemm-hopper", Problem(4097, 4096, 4096)).kernels
+    assert (multiply.entry, multiply.grid, multiply.cluster) == ("sgemm_hopper_single", (264, 1, 1), 1)
+    assert multiply.arguments[9] == Int(0)
 
 
 def test_fp32_pads_the_transposed_rows_and_keeps_the_matrix_width() -> None:
