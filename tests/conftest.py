@@ -1,10 +1,18 @@
-"""Markers for what a machine may lack: such tests are skipped with the reason, or fail where they were required."""
+"""Markers for what a machine may lack: such tests are skipped with the reason, or fail where they were required.
+
+And a check that a test leaves its process as it found it: tests run in several processes, in other company each time.
+"""
 
 from __future__ import annotations
 
 import functools
+import os
 import shutil
+import signal
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -48,3 +56,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if marker in item.config.getoption("--require"):
             pytest.fail(f"required on this machine: {reason}", pytrace=False)
         pytest.skip(reason)
+
+
+def _process_state() -> dict[str, object]:
+    """Return what tests of one process share and may change by accident: name -> value."""
+    variables = {f"${name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    handlers = {one.name: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    folders = {"current folder": os.getcwd(), "temporary folder": tempfile.gettempdir()}
+    return {**variables, **handlers, **folders, "sys.argv": list(sys.argv)}
+
+
+@pytest.fixture(autouse=True)
+def leaves_no_trace() -> Iterator[None]:
+    """Fail a test that leaves its process changed, rather than those that happen to come after it."""
+    before = _process_state()
+    yield
+    after = _process_state()
+    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    assert not changed, f"the test left changed: {', '.join(changed)} (monkeypatch sets things back)"

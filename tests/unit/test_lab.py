@@ -27,6 +27,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(module, "PYTHON", tmp_path / ".venv" / "bin" / "python")
     for name in ("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(module.PROGRAM_VARIABLE, "what ./lab itself sets")  # and set back to what it is after the test
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "system"))
@@ -227,7 +228,6 @@ def test_commands_are_told_the_way_the_script_was_called(
     monkeypatch.setattr(lab, "set_up", lambda develop: None)
     monkeypatch.setattr(lab, "run", lambda *command: 2)
     monkeypatch.setattr(lab, "become", lambda *command: told.append(lab.os.environ[lab.PROGRAM_VARIABLE]))
-    monkeypatch.setenv(lab.PROGRAM_VARIABLE, "something else")
     for called in ("./lab", "lab", "/check out/lab"):
         monkeypatch.setattr("sys.argv", [called, "stages"])
         lab.main(["stages"])
