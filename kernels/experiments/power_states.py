@@ -2,7 +2,7 @@
 
     PYTHONPATH=.:dashboards python3 kernels/experiments/power_states.py OUT.csv [--size 4096] [--seconds 2] STAGE ...
 
-Each stage takes turns with its reference, for `--seconds` each; the GPU then rests, and all begins again. A row of the CSV
+Each stage takes turns with its reference, for `--seconds` each; the GPU then rests, and all begins again. A row
 is one call: subject, part (which turn), seconds since the part began, its ns (events, L2 flushed before), NVML's clock,
 power and temperature. The first part of each round begins on a GPU that has rested: what `bench` did to the reference.
 """

@@ -48,6 +48,12 @@ class Telemetry:
             temperature_c=self._ask(lambda: nvml.nvmlDeviceGetTemperature(self._handle, nvml.NVML_TEMPERATURE_GPU)),
         )
 
+    def power_limit_w(self) -> float | None:
+        """Return the power that the GPU may draw; it lowers its clock to stay below."""
+        nvml = self._nvml
+        milliwatts = None if nvml is None else self._ask(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(self._handle))
+        return None if milliwatts is None else milliwatts / 1000.0
+
     def _ask(self, question: Callable[[], Any]) -> float | None:
         try:
             return float(question())

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from ncu_lab.gpu.power_state import PowerState
 from ncu_lab.gpu.telemetry import Telemetry
 from ncu_lab.model import TimingSample
 
@@ -17,11 +18,7 @@ MIN_FLUSH_BYTES = 256 * 2**20
 """At 3 TB/s about 90 µs of work: longer than a launch from Python takes."""
 
 SLOW_NS = 50e6
-"""A call slower than this is warmed up once."""
-
-WARM_S = 0.2
-"""Seconds of its own load before a series counts. The power limit lowers the clock in steps over tens of milliseconds:
-on an H200 the same kernel was 0.96 and 1.02 of cuBLAS in one run, as its series began hot or cold."""
+"""A call slower than this needs no turns to warm up."""
 
 Call = Callable[[], object]
 
@@ -43,6 +40,7 @@ class Stopwatch:
         self._flush = cupy.cuda.alloc(self._flush_bytes)
         self._start, self._stop = cupy.cuda.Event(), cupy.cuda.Event()
         self._telemetry = telemetry
+        self._power = PowerState(telemetry)
         self._order = 0
         self._counts: dict[tuple[str, str], int] = {}
 
@@ -68,30 +66,44 @@ class Stopwatch:
         )
 
     def warm_up(self, calls: Sequence[Call], times: int) -> None:
-        """Make the calls in turn, untimed: so often, and until they have run for :data:`WARM_S`; slow ones once.
+        """Make the calls in turn, untimed: so often, slow ones once, and until their load governs the GPU's power.
 
         Args:
             calls: What the series to come consists of.
             times: Least number of turns.
         """
-        begin = time.monotonic()
+        self._power.load_begins()
         slowest = max(self.once(call) for call in calls)
-        turns = 1
-        while slowest <= SLOW_NS and (turns < times or time.monotonic() - begin < WARM_S):
+        turns, enough = 1, times if slowest <= SLOW_NS else 1
+        while not self._power.is_settled() or turns < enough:
             for call in calls:
                 self.once(call)
             turns += 1
 
     def alone(self, subject: str, call: Call, samples: int) -> list[TimingSample]:
         """Time a subject by itself."""
-        return [self.sample(subject, "alone", call) for _ in range(samples)]
+        pause = self._power.pause_s(samples)
+        taken = []
+        for _ in range(samples):
+            self._keep_loaded((call,), pause)
+            taken.append(self.sample(subject, "alone", call))
+        return taken
 
     def interleaved(self, names: tuple[str, str], calls: tuple[Call, Call], samples: int) -> list[TimingSample]:
         """Time two subjects in the order A B B A A B B A …, so that both meet the same clocks and temperature."""
+        pause = self._power.pause_s(2 * samples)
         taken: list[TimingSample] = []
         for index in abba(samples):
+            self._keep_loaded(calls, pause)
             taken.append(self.sample(names[index], "interleaved", calls[index]))
         return taken
+
+    def _keep_loaded(self, calls: Sequence[Call], seconds: float) -> None:
+        """Make the calls in turn, untimed, for so long: a series at the power limit is spread over its swings."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for call in calls:
+                self.once(call)
 
     def in_turns(self, calls: Mapping[str, Call], samples: int) -> Iterator[list[TimingSample]]:
         """Time many subjects in turns, there and back again, so that all meet the same clocks and temperature.

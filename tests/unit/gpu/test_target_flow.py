@@ -59,6 +59,7 @@ class Watch(Stopwatch):
         self._telemetry: Any = SimpleNamespace(
             read=lambda: SimpleNamespace(sm_clock_mhz=1980.0, power_w=600.0, temperature_c=50.0)
         )
+        self._power: Any = SimpleNamespace(load_begins=lambda: None, is_settled=lambda: True, pause_s=lambda _: 0.0)
 
     def once(self, call: Callable[[], object]) -> float:
         call()
@@ -82,7 +83,6 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "Stopwatch", Watch)
     monkeypatch.setattr(target, "Telemetry", lambda _: None)
     monkeypatch.setattr(target, "_need", lambda *_: None)
-    monkeypatch.setattr("ncu_lab.gpu.timing.WARM_S", 0.0)
     runtime = SimpleNamespace(CUDARuntimeError=RuntimeError)
     cuda = SimpleNamespace(
         Device=lambda: SimpleNamespace(pci_bus_id="0"),
