@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from ncu_lab import metrics
 from ncu_lab.analyze.access import access_readings
-from ncu_lab.metrics.names import LAUNCH_SM_COUNT, OCCUPANCY_LIMITS
+from ncu_lab.metrics.names import LAUNCH_SM_COUNT, OCCUPANCY_LIMITS, SHARED_MEMORY_OF_DRIVER
 from ncu_lab.model import LaunchSummary, Run
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def summarize(run: Run) -> list[LaunchSummary]:
                 occupancy_limits={resource: blocks for resource, blocks in limits.items() if blocks is not None},
                 stall_samples={} if cycles else metrics.stall_samples(found.items()),
                 sm_count=int(sms) if sms else run.meta.device.sm_count if run.meta.device else None,
+                driver_shared_bytes=SHARED_MEMORY_OF_DRIVER.read(found.get)[0],
             )
         )
     return summaries

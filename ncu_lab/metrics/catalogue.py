@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncu_lab.metrics.names import EXECUTIONS, FFMA_PER_CYCLE_PEAK, SHARED_MEMORY_PARTS
+from ncu_lab.metrics.names import EXECUTIONS, FFMA_PER_CYCLE_PEAK, SHARED_MEMORY_OF_DRIVER, SHARED_MEMORY_PARTS
 from ncu_lab.metrics.pipes import COMPUTE, COMPUTE_OTHERWISE, ISSUE_SLOTS
 from ncu_lab.metrics.quantity import Lookup, Metric, Reading, Way, counter
 
@@ -319,7 +319,7 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric("shared_memory_per_block", "byte/block", "neutral", "exact", LAUNCH,
            "Shared memory a block, with the driver's share.",
            (counter("launch__shared_mem_per_block"),),
-           others=(Way((*SHARED_MEMORY_PARTS, counter("launch__shared_mem_per_block_driver")),
+           others=(Way((*SHARED_MEMORY_PARTS, SHARED_MEMORY_OF_DRIVER),
                        lambda *parts: sum(parts), "{0} + {1} + {2}"),
                    Way(SHARED_MEMORY_PARTS, lambda *parts: sum(parts), "{0} + {1}"))),
     Metric("waves_per_sm", "", "neutral", "exact", LAUNCH,

@@ -70,6 +70,9 @@ OCCUPANCY_LIMITS: Mapping[str, Counter] = {
 SHARED_MEMORY_PARTS = tuple(counter(f"launch__shared_mem_per_block_{part}") for part in ("static", "dynamic"))
 """Shared memory that a block has by its code and by its launch; what the driver adds is apart."""
 
+SHARED_MEMORY_OF_DRIVER = counter("launch__shared_mem_per_block_driver")
+"""Shared memory that the driver keeps of each block for itself: 1024 bytes since compute capability 8.0."""
+
 SM_COUNT = counter("device__attribute_multiprocessor_count")
 LAUNCH_SM_COUNT = counter("launch__sm_count", *SM_COUNT.names)
 """SMs that the launch could use."""

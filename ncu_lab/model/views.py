@@ -37,6 +37,7 @@ class LaunchSummary:
         occupancy_limits: Resource -> blocks an SM can hold by it; empty when not collected.
         stall_samples: Reason -> samples of warps that waited for it; empty where ``stall_cycles`` tell, or neither.
         sm_count: SMs that the launch could use; None when that is not known.
+        driver_shared_bytes: Bytes of a block's shared memory that the driver keeps for itself; None when not told.
     """
 
     launch: int
@@ -53,6 +54,7 @@ class LaunchSummary:
     occupancy_limits: Mapping[str, float] = field(default_factory=dict)
     stall_samples: Mapping[str, float] = field(default_factory=dict)
     sm_count: int | None = None
+    driver_shared_bytes: float | None = None
 
     def value(self, key: str) -> float | None:
         """Return the value of a catalogue key, None when it was not collected or is undefined."""
@@ -69,6 +71,12 @@ class LaunchSummary:
     def stalls_from(self) -> Literal["counters", "samples"] | None:
         """What the shares of stalls are from: counters of every warp, samples of some, or None without either."""
         return "counters" if self.stall_cycles else "samples" if self.stall_samples else None
+
+    @property
+    def own_shared_bytes(self) -> float | None:
+        """Shared memory a block by its code and its launch, without the driver's share as far as that is told."""
+        shared = self.value("shared_memory_per_block")
+        return None if shared is None else shared - (self.driver_shared_bytes or 0.0)
 
     @property
     def limited_by(self) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ _NAMES: Mapping[str, str] = {
     "instructions_issued": "instructions",
     "shared_load_bank_conflicts": "load conflicts",
     "shared_store_bank_conflicts": "store conflicts",
-    "shared_memory_per_block": "shared memory",
+    "shared_memory_per_block": "shared memory (with driver's)",
     "local_spill_requests": "spill requests",
     "sm_clock_hz": "SM clock",
     "build:instructions": "machine code",

@@ -325,6 +325,6 @@ def _launch(summary: LaunchSummary) -> list[Part]:
         words.append(f"{numbers.significant(waves)} waves")
     if (registers := summary.value("registers_per_thread")) is not None:
         words.append(f"{numbers.count(registers)} regs")
-    if (shared := summary.value("shared_memory_per_block")) is not None:
+    if (shared := summary.own_shared_bytes) is not None:
         words.append(f"{numbers.byte_count(shared)} shared")
     return [", ".join(words)]

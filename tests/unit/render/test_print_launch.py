@@ -70,6 +70,13 @@ def test_ideals_limits_and_spills_where_they_are_known():
     assert "  spills            1.02 k requests to local memory ✗" in lines
 
 
+@pytest.mark.parametrize(("driver", "shared"), [(1024.0, "8.19 kB"), (0.0, "9.22 kB"), (None, "9.22 kB")])
+def test_shared_memory_is_the_kernels_own_where_the_drivers_share_is_told(driver, shared):
+    seen = view(golden_run(["2d"]))  # its tiles take 8192 bytes, the report counts 9216
+    told = replace(seen.summaries[0], driver_shared_bytes=driver)
+    assert printed(seen, told)[-1] == f"  launch            8×8 blocks of 256, 0.485 waves, 130 regs, {shared} shared"
+
+
 def test_full_occupancy_has_no_limit_to_tell():
     seen = view(golden_run(["naive"]))
     told = replace(seen.summaries[0], occupancy_limits={"registers": 2, "warps": 2})
