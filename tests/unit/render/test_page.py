@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 from golden_runs import golden_run
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ncu_lab.model.exhibit import Exhibit, ExhibitedRun
@@ -146,12 +146,13 @@ def test_packed_bytes_are_harmless_and_come_back():
 
 
 @given(st.text(), st.text())
+@example("\u0606 and more", "")  # written from right to left: isolated from what is beside it
 def test_words_come_back_as_they_were_but_for_what_steers(body, title):
     parsed = Elements(tag("p", body, title=title))
     assert [name for name, _ in parsed.found] == ["p"]
     assert list(parsed.found[0][1]) == ["title"]
     if body.isprintable() and "\u2009" not in body:
-        assert "".join(parsed.text) == body
+        assert re.sub("[\u2068\u2069]", "", "".join(parsed.text)) == body
 
 
 def test_markup_is_written_once():
