@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from builders import PROBLEM, STAGES, golden_counters
@@ -15,12 +17,14 @@ from ncu_lab.model import (
     TIMING_COLUMNS,
     Device,
     Environment,
+    GitState,
     Problem,
     Run,
     RunMeta,
     Status,
     table,
 )
+from ncu_lab.store import Store
 
 H200 = Device("NVIDIA H200", compute_capability=(9, 0), sm_count=132)
 ENVIRONMENT = Environment(driver="580.159", cuda="13.0", ncu="2025.3.1", clock_control="none")
@@ -70,6 +74,16 @@ def golden_run(
             },
         ),
     )
+
+
+def put(
+    store: Path, day: int, stages: Collection[str], commit: str | None = None, dirty: bool = False, **run: Any
+) -> str:
+    """Store a run of a day in November 2026 and return its id; ``run`` is what else :func:`golden_run` takes."""
+    run_id = f"202611{day:02d}T000000-run-{(commit or 'nogit')[:7]}-000{day % 10}"
+    made = golden_run(stages, run_id=run_id, created=f"2026-11-{day:02d}T00:00:00+00:00", **run)
+    Store(store).write(replace(made, meta=replace(made.meta, git=GitState(commit=commit, dirty=dirty))))
+    return run_id
 
 
 def _launches(launches: Sequence[Mapping[str, Any]]) -> Any:
