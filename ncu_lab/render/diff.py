@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from rich.cells import cell_len
 
@@ -53,13 +53,14 @@ def print_comparison(comparison: Comparison, terminal: Terminal, *, in_full: boo
         terminal.paragraph(words, style)
     told = [pair for pair in comparison.pairs if pair.is_on_both_sides]
     in_full = in_full or len(told) == 1
+    shared = shared_reasons(comparison)
     plain = True
     for pair in told:
-        short = not in_full and _is_plain(pair)
+        short = not in_full and _is_plain(pair, shared)
         if not (short and plain):
             terminal.line()
         plain = short
-        _print_pair(comparison, pair, terminal, in_full=in_full, short=short)
+        _print_pair(comparison, pair, terminal, shared, in_full=in_full, short=short)
     terminal.line()
     terminal.paragraph(tally_words(comparison), STRONG if told else "")
     if told:
@@ -75,14 +76,28 @@ def _next_command(comparison: Comparison, pair: Pair, where: str) -> str:
     return f"ncu-lab show {shlex.quote(shown)}{stage}{where if in_store else ''}"
 
 
-def _is_plain(pair: Pair) -> bool:
-    """Whether one line tells all of a pair: nothing changed."""
-    return (
-        pair.duration is not None
-        and pair.duration.verdict == "same"
-        and not any(told_metrics(pair))
-        and not pairing_words(pair)
-    )
+def shared_reasons(comparison: Comparison) -> frozenset[str]:
+    """Return the reasons that each of several pairs has: they stand above all, and not once more with each."""
+    each = [set(reason_lines(pair)) for pair in comparison.pairs if pair.is_on_both_sides]
+    return frozenset(set.intersection(*each)) if len(each) > 1 else frozenset()
+
+
+def reason_lines(pair: Pair) -> list[str]:
+    """Say why the times of a pair are not compared, and why its change is not split."""
+    time = pair.duration
+    against = [evidence_words(time)] if time and time.verdict == "not_comparable" else []
+    return [words for words in (*against, _unsplit(pair)) if words]
+
+
+def _unsplit(pair: Pair) -> str:
+    return unattributed_words(pair.attribution) if isinstance(pair.attribution, Unattributed) else ""
+
+
+def _is_plain(pair: Pair, shared: Set[str]) -> bool:
+    """Whether one line tells all of a pair: nothing changed, or what stands above all says why it is not judged."""
+    verdict = pair.duration.verdict if pair.duration else ""
+    unjudged = verdict == "not_comparable" and not pair.lines and set(reason_lines(pair)) <= shared
+    return (verdict == "same" or unjudged) and not any(told_metrics(pair)) and not pairing_words(pair)
 
 
 def _line_of(pair: Pair) -> str:
@@ -90,7 +105,9 @@ def _line_of(pair: Pair) -> str:
     return f"{pair_name(pair)}   {time_words(pair.duration)}"
 
 
-def _print_pair(comparison: Comparison, pair: Pair, terminal: Terminal, *, in_full: bool, short: bool) -> None:
+def _print_pair(
+    comparison: Comparison, pair: Pair, terminal: Terminal, shared: Set[str], *, in_full: bool, short: bool
+) -> None:
     context = _pair_context(comparison, pair)
     verdict = pair.duration.verdict if pair.duration else ""
     style = {"faster": GOOD, "slower": BAD}.get(verdict, "")
@@ -99,10 +116,11 @@ def _print_pair(comparison: Comparison, pair: Pair, terminal: Terminal, *, in_fu
     if short:
         return
     for words in (time_words(pair.duration) if sentence else "", evidence_words(pair.duration), pairing_words(pair)):
-        if words:
+        if words and words not in shared:
             terminal.paragraph(words, MUTED, indent=2)
     if isinstance(pair.attribution, Unattributed):
-        terminal.paragraph(unattributed_words(pair.attribution), MUTED, indent=2)
+        if _unsplit(pair) not in shared:
+            terminal.paragraph(_unsplit(pair), MUTED, indent=2)
     elif pair.attribution is not None and (in_full or verdict in ("faster", "slower")):
         print_waterfall(pair.attribution, terminal)
     exact, noisy = told_metrics(pair)
@@ -163,7 +181,10 @@ def _commit_words(meta: RunMeta) -> str:
 
 
 def context_lines(comparison: Comparison) -> list[tuple[str, str]]:
-    """Tell what both sides were measured on, whether they can be compared, and which runs they are: words and style."""
+    """Tell what both sides were measured on, whether they can be compared, and which runs they are: words and style.
+
+    What keeps every time from being split stands here, too, where any of them may have changed.
+    """
     newest = comparison.b.meta
     problem = [problem_words(newest.problem)] if newest.problem else []
     told = " · ".join([*problem, *context_words(newest.device, newest.environment)])
@@ -172,6 +193,9 @@ def context_lines(comparison: Comparison) -> list[tuple[str, str]]:
     cautions = caution_words(pair.comparability for pair in comparison.pairs if pair.is_on_both_sides)
     if cautions:
         lines.append(("To be known: " + "; ".join(cautions) + ".", MUTED))
+    shared = shared_reasons(comparison)
+    unsplit = {_unsplit(pair) for pair in comparison.pairs if not (pair.duration and pair.duration.verdict == "same")}
+    lines += [(f"Why is told of no pair: {words}", MUTED) for words in sorted(shared & unsplit)]
     runs = [" ".join(dict.fromkeys(meta.id for meta in side.runs)) for side in (comparison.a, comparison.b)]
     if not (comparison.a.stage and comparison.b.stage and runs[0] == runs[1]):
         lines += [(f"{letter}  {words}", MUTED) for letter, words in zip("AB", runs, strict=True)]
@@ -210,23 +234,23 @@ def comparison_markdown(comparison: Comparison) -> str:
     """Write a comparison for a pull request or a page: each pair with its verdict, counters, lines and waterfall."""
     blocks = [f"### {escaped(title(comparison))}\n"]
     blocks.append("".join(f"- {escaped(words)}\n" for words, _ in context_lines(comparison)))
+    shared = shared_reasons(comparison)
     for pair in comparison.pairs:
         if pair.is_on_both_sides:
             sentence = change_sentence(comparison, pair)
             blocks.append(f"#### {escaped(_pair_context(comparison, pair) + (sentence or _line_of(pair)))}\n")
-            blocks.append(_pair_markdown(pair, time_words(pair.duration) if sentence else ""))
+            blocks.append(_pair_markdown(pair, time_words(pair.duration) if sentence else "", shared))
     blocks.append(escaped(tally_words(comparison)) + "\n")
     return "\n".join(block for block in blocks if block)
 
 
-def _pair_markdown(pair: Pair, time: str) -> str:
+def _pair_markdown(pair: Pair, time: str, shared: Set[str]) -> str:
     exact, noisy = told_metrics(pair)
     points = [time, evidence_words(pair.duration), pairing_words(pair)]
     points += [_listed("exact", exact), _listed("noisy", noisy)]
     points += [line_words(line) for line in pair.lines]
-    if isinstance(pair.attribution, Unattributed):
-        points.append(unattributed_words(pair.attribution))
-    text = "".join(f"- {escaped(point)}\n" for point in points if point)
+    points.append(_unsplit(pair))
+    text = "".join(f"- {escaped(point)}\n" for point in points if point and point not in shared)
     if isinstance(pair.attribution, Attribution) and pair.duration and pair.duration.verdict != "same":
         text += f"\n{waterfall_markdown(pair.attribution)}"
     return text

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
-from ncu_lab.model import Attribution, Roofline, Unattributed
+from ncu_lab.model import Attribution, Roofline
 from ncu_lab.model.comparison import Comparison, Pair
 from ncu_lab.render import compare_words as words
-from ncu_lab.render.attribution import unattributed_words
 from ncu_lab.render.change_words import evidence_words, pair_name, pairing_words, time_words
 from ncu_lab.render.compare_tables import (
     lines_table,
@@ -17,7 +16,7 @@ from ncu_lab.render.compare_tables import (
     waits_table,
     waterfall_table,
 )
-from ncu_lab.render.diff import context_lines, tally_words
+from ncu_lab.render.diff import context_lines, reason_lines, shared_reasons, tally_words
 from ncu_lab.render.figures.attribution import waterfall_figure
 from ncu_lab.render.figures.dumbbell import WaitScale, dumbbell_figure, has_cycles, wait_changes
 from ncu_lab.render.figures.roofline import LEVEL_LABELS, Level
@@ -46,11 +45,15 @@ def comparison_part(comparison: Comparison, rooflines: Sequence[Charts] = ()) ->
     ranked = sorted(both, key=_matters, reverse=True)[:MOST_PAIRS]
     shown = [pair for pair in both if any(pair is one for one in ranked)]
     left = len(both) - len(shown)
+    shared = shared_reasons(comparison)
     return tag(
         "div",
         [tag("p", line, class_="muted") for line, _ in context_lines(comparison)],
         card(tally_words(comparison), drawn_table(pairs_table(comparison.pairs, None, ""))),
-        [_pair(pair, charts.get(id(pair)), f"shift-{at}", unfolded=len(shown) == 1) for at, pair in enumerate(shown)],
+        [
+            _pair(pair, charts.get(id(pair)), f"shift-{at}", shared, unfolded=len(shown) == 1)
+            for at, pair in enumerate(shown)
+        ],
         tag("p", f"{left} more pairs, which changed least, are in the table alone.", class_="muted") if left else None,
     )
 
@@ -60,14 +63,12 @@ def _matters(pair: Pair) -> tuple[bool, float]:
     return bool(time and time.verdict in ("faster", "slower")), abs((time.delta_pct if time else None) or 0.0)
 
 
-def _pair(pair: Pair, charts: Charts, key: str, *, unfolded: bool) -> Markup:
-    told = [evidence_words(pair.duration), pairing_words(pair)]
-    if isinstance(pair.attribution, Unattributed):
-        told.append(unattributed_words(pair.attribution))
+def _pair(pair: Pair, charts: Charts, key: str, shared: Set[str], *, unfolded: bool) -> Markup:
+    told = [evidence_words(pair.duration), pairing_words(pair), *reason_lines(pair)]
     return tag(
         "details",
         tag("summary", tag("b", pair_name(pair)), "  ", time_words(pair.duration), class_="kernel-head"),
-        [tag("p", line, class_="muted") for line in told if line],
+        [tag("p", line, class_="muted") for line in dict.fromkeys(told) if line and line not in shared],
         tag("div", _waterfall(pair), _waits(pair), class_="columns"),
         tag("div", _shift(charts, key), _lines(pair), class_="columns"),
         card("What changed", drawn_table(metrics_table(pair, pair.metrics, every=False))) if pair.metrics else None,

@@ -5,9 +5,11 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from example_runs import example
+from golden_runs import golden_run
 from typer.testing import CliRunner
 
 from ncu_lab.cli.app import app
@@ -15,6 +17,7 @@ from ncu_lab.cli.containment import foreign_file
 from ncu_lab.errors import InputError, UsageError
 from ncu_lab.render.numbers import plain_spaces
 from ncu_lab.render.tables import Row
+from ncu_lab.store import Store
 
 LADDER = ["naive", "coalesced", "smem", "1d", "2d", "vectorized", "double-buffered", "warptiled", "sgemm-hopper"]
 FACTORS = ("instructions", "stalls", "warps", "imbalance", "clock", "residual")
@@ -74,6 +77,33 @@ def test_what_did_not_change_takes_one_line_and_what_is_in_one_run_alone_is_name
     none = " ".join(run("diff", "--example").split())
     assert "3 added (scale_and_add<<<131 072, 128>>>, column_sums<<<128, 512>>>," in none
     assert "removed (naive, coalesced," in none
+
+
+def _stored(folder, day, stages=("naive", "1d", "2d"), driver="580.159", longer=1.0):
+    """Store a run, of whose counters not all were collected that split a time."""
+    run = golden_run(stages, run_id=f"2026120{day}T000000-x", created=f"2026-12-0{day}T00:00:00+00:00")
+    environment, metrics = replace(run.meta.environment, driver=driver), run.metrics.copy()
+    metrics.loc[metrics["metric"] == "gpu__time_duration.sum", "value"] *= longer
+    Store(folder).write(replace(run, meta=replace(run.meta, environment=environment), metrics=metrics))
+    return run.meta.id
+
+
+def test_a_reason_that_every_pair_has_is_said_once(tmp_path):
+    plain, other = _stored(tmp_path, 1), _stored(tmp_path, 2, driver="999.1")
+    longer, one = _stored(tmp_path, 3, longer=1.1), _stored(tmp_path, 4, ["2d"], driver="999.1")
+    words = plain_spaces(run("diff", plain, other, "--store", str(tmp_path)))
+    assert " ".join(words.split()).count("another driver (580.159 and 999.1)") == 1
+    assert [line for line in words.splitlines() if "⊘ not comparable  " in line] == [
+        "naive   ⊘ not comparable   4.42 → 4.42 ms",
+        "1d   ⊘ not comparable   127 → 127 µs",
+        "2d   ⊘ not comparable   198 → 198 µs",
+    ]
+    for format in ("table", "markdown"):
+        words = " ".join(run("diff", plain, longer, "--store", str(tmp_path), "--format", format).split())
+        assert words.count("? inconclusive") == 3
+        assert words.count("Why is told of no pair: not collected: --section") == words.count("not collected") == 1
+    alone = " ".join(run("diff", plain, one, "--store", str(tmp_path)).split())
+    assert "because of another driver (580.159 and 999.1)" in alone  # of one pair it stands with the verdict
 
 
 def test_another_problem_is_not_comparable_unless_forced(bundled):
