@@ -11,6 +11,7 @@ import typer
 from ncu_lab.advice import as_called
 from ncu_lab.cli.messages import complain, warn
 from ncu_lab.cli.options import (
+    ExampleOption,
     Format,
     FormatOption,
     KOption,
@@ -62,6 +63,7 @@ def tune(
         ),
     ] = None,
     store: StoreOption = None,
+    example: ExampleOption = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Search the fastest tile sizes of a stage on this GPU.
@@ -71,13 +73,15 @@ def tune(
     each. The best is checked at every shape and stored with the whole search, for this GPU and shapes like this one:
     stage autotuned is built with it. An interrupted search goes on where it stopped.
 
-    Without a stage it lists the searches that are stored.
+    Without a stage it lists the searches that are stored; with --example, those that the bundled runs were built with.
 
     ncu-lab tune --stage autotuned --size 4096
     """
     if (compile or arch) and not dry_run:
         raise UsageError("--compile and --arch belong to --dry-run", "A search compiles for the GPU that is here.")
-    folder = resolve_store(store, example=False)
+    if example and stage is not None:
+        raise UsageError("--example lists the bundled searches, and runs none", "Leave out --stage or --example.")
+    folder = resolve_store(store, example)
     if stage is None:
         if dry_run:
             raise UsageError("no stage was named", "ncu-lab tune --stage autotuned --dry-run lists its tiles.")
@@ -160,7 +164,12 @@ def _list(folder: Path, format: Format) -> None:
     for notice in notices:
         warn(notice.message)
     if not found:
-        complain(as_called("note: no search is stored here. ncu-lab tune --stage autotuned --size 4096 makes one."))
+        complain(
+            as_called(
+                "note: no search is stored here. ncu-lab tune --stage autotuned --size 4096 makes one, and "
+                "ncu-lab tune --example lists bundled ones."
+            )
+        )
         if format is Format.TABLE:
             return
     emit(search_rows(found), SEARCH_COLUMNS, format.value, sys.stdout, name="searches")

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from example_runs import example
 from lab_command import ncu_lab
 from tuning_records import FakeGpu
 
@@ -56,6 +57,7 @@ def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
     [
         (("--stage", "naive", "--dry-run"), "stage naive has no search space"),
         (("--dry-run",), "no stage was named"),
+        (("--stage", "autotuned", "--example"), "--example lists the bundled searches"),
         (("--stage", "autotuned", "--compile"), "--compile and --arch belong to --dry-run"),
         (("--stage", "autotuned", "--dry-run", "--arch", "sm_42"), "what an SM of sm_42 holds is not known"),
         (("--stage", "autotuned", "--dry-run", "--size", "1001"), "no tile of autotuned fits 1001³"),
@@ -98,4 +100,15 @@ def test_nothing_stored_is_said(tmp_path: Path) -> None:
     done = ncu_lab(tmp_path, "tune")
     assert (done.returncode, done.stdout) == (0, "")
     assert "no search is stored here" in done.stderr
+    assert "ncu-lab tune --example lists bundled ones" in done.stderr
     assert json.loads(ncu_lab(tmp_path, "tune", "--format", "json").stdout) == {"schema": 1, "searches": []}
+
+
+def test_the_searches_that_the_bundled_runs_were_built_with(tmp_path: Path) -> None:
+    searches = json.loads(ncu_lab(tmp_path, "tune", "--example", "--format", "json").stdout)["searches"]
+    best = {search["problem"]: search["best"] for search in searches}
+    assert set(best) == {"1024³", "4096³"}
+    for size in (1024, 4096):
+        built = example(f"ladder {size}").tiles["autotuned"]
+        assert built.source == "search"
+        assert best[f"{size}³"] == "-".join(f"{name}{value}" for name, value in built.tile.items())
