@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ncu_lab.errors import UsageError
-from ncu_lab.gpu import plans, small_output
+from ncu_lab.gpu import plans, small_output, small_output_half
 from ncu_lab.gpu.kernel_launch import Float, Int, KernelLaunch, Pointer
 from ncu_lab.gpu.layout import C_BYTES, Layout
 from ncu_lab.model import DTYPE_BYTES, Problem, Stage, Variant
@@ -67,7 +67,7 @@ def plan(
     if reason and not stage.is_complete:
         raise UsageError(f"stage {stage.id} cannot compute {problem.label}: {reason}, and it has no guarded path")
     server = fallback if reason and fallback is not None else stage
-    if not reason and (better := small_output.instead_of(stage, problem, layout, sm_count, capability)):
+    if not reason and (better := _for_few_tiles(stage, problem, layout, sm_count, capability)):
         kernels, workspace_bytes = better
     elif server.plan:
         kernels, workspace_bytes = PLANS[server.plan](server, problem, layout, sm_count)
@@ -76,6 +76,14 @@ def plan(
     for kernel in kernels:
         _refuse_large_grid(stage, problem, kernel)
     return LaunchPlan("guarded" if reason else "fast", kernels, workspace_bytes, reason)
+
+
+def _for_few_tiles(
+    stage: Stage, problem: Problem, layout: Layout, sm_count: int, capability: int
+) -> plans.Kernels | None:
+    """Return the launch of the stage's second kernel, where it has one that is faster for a C of few tiles."""
+    small = small_output.instead_of(stage, problem, layout, sm_count, capability)
+    return small or small_output_half.instead_of(stage, problem, layout, sm_count)
 
 
 def grid_of(stage: Stage, problem: Problem) -> tuple[int, int, int]:

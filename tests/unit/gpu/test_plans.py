@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ncu_lab.gpu import plans
 from ncu_lab.gpu.kernel_launch import Float, Int, KernelLaunch, Pointer, Scratch, TensorMap
 from ncu_lab.gpu.launch_plan import LaunchPlan, plan
 from ncu_lab.gpu.layout import Layout
@@ -23,6 +24,12 @@ def planned(id: str, problem: Problem, layout: Layout | None = None, capability:
     dense = Layout(max(1, problem.k), problem.n, problem.n, 0x1000, 0x2000, 0x3000)
     fallback = None if stage.fallback is None else STAGES[stage.fallback]
     return plan(stage, problem, layout or dense, sm_count=SMS, capability=capability, fallback=fallback)
+
+
+def clustered(id: str, problem: Problem, layout: Layout | None = None) -> tuple[KernelLaunch, ...]:
+    """What the plan says where no other kernel takes its place."""
+    dense = Layout(problem.k, problem.n, problem.n, 0x1000, 0x2000, 0x3000)
+    return plans.clustered(STAGES[id], problem, layout or dense, SMS)[0]
 
 
 def maps(kernel: KernelLaunch) -> list[TensorMap]:
@@ -87,20 +94,20 @@ def test_fp32_of_more_tiles_than_a_list_holds_splits_nothing_and_nobody_waits() 
     ],
 )
 def test_tensor_cores_use_as_few_clusters_as_need_no_more_waves(problem: Problem, grid: int) -> None:
-    [multiply] = planned("wgmma", problem).kernels
+    [multiply] = clustered("wgmma", problem)
     assert (multiply.grid, multiply.block, multiply.cluster) == ((grid, 1, 1), (384, 1, 1), 2)
 
 
 def test_tensor_core_maps() -> None:
     layout = Layout(72, 520, 516, 0x1000, 0x2000, 0x3000)
-    [multiply] = planned("wgmma", Problem(300, 512, 64, 2.0, 0.5), layout).kernels
+    [multiply] = clustered("wgmma", Problem(300, 512, 64, 2.0, 0.5), layout)
     assert multiply.arguments == (
         TensorMap("bf16", 0x1000, 64, 300, 144, (64, 128), 128),
         TensorMap("bf16", 0x2000, 512, 64, 1040, (64, 64), 128),
         TensorMap("fp32", 0x3000, 512, 300, 2064, (32, 64), 128),
         *(Pointer(0x3000), Int(300), Int(512), Int(64), Int(516), Float(2.0), Float(0.5)),
     )
-    assert maps(planned("wgmma-fp16", Problem(300, 512, 64)).kernels[0])[0].dtype == "fp16"
+    assert maps(clustered("wgmma-fp16", Problem(300, 512, 64))[0])[0].dtype == "fp16"
 
 
 @pytest.mark.parametrize(

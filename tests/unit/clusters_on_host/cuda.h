@@ -1,0 +1,10 @@
+// In the place of CUDA's: a tensor map as the copy engine of cluster_on_host.h reads it.
+#pragma once
+
+#include <cstdint>
+
+struct CUtensorMap {
+  const unsigned char* first;  // of a row-major matrix of 2-byte elements
+  int columns, rows, pitch_bytes;
+  int box_columns, box_rows;  // a box of 128-byte rows, swizzled
+};

@@ -1,0 +1,140 @@
+"""When `wgmma_small` takes the place of `gemm_wgmma`, and how it divides; figures worked out by hand for 132 SMs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncu_lab.gpu import small_output_half
+from ncu_lab.gpu.kernel_launch import Float, Int, Pointer, Scratch, TensorMap
+from ncu_lab.gpu.launch_plan import LaunchPlan, plan
+from ncu_lab.gpu.layout import Layout
+from ncu_lab.gpu.registry import load_stages
+from ncu_lab.gpu.small_output_half import Division, divide
+from ncu_lab.model import Problem
+from ncu_lab.resources import data_dir
+
+SMS = 132
+STAGES = load_stages()
+SOURCE = (data_dir("kernels") / STAGES["wgmma"].second_file).read_text()
+
+
+def planned(id: str, problem: Problem, layout: Layout | None = None) -> LaunchPlan:
+    dense = layout or Layout(problem.k, problem.n, problem.n, 0x1000, 0x2000, 0x3000)
+    stage = STAGES[id]
+    assert stage.fallback is not None
+    return plan(stage, problem, dense, sm_count=SMS, capability=90, fallback=STAGES[stage.fallback])
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        # One step: nothing to share out.
+        (Problem(64, 64, 64), Division(1, 1, 1)),
+        # 8 x 4 tiles of 8 steps: four slices of two steps on 128 blocks; with eight, blocks share SMs.
+        # All read 128 x 2 x 24 KiB: pairs that share B ask L2 for no more than SMs take.
+        (Problem(512, 512, 512), Division(2, 4, 1)),
+        # 16 x 8 tiles are a block an SM, which takes 512 cycles a step. From L2 128 x 24 KiB would be 874, with B
+        # shared by four 437.
+        (Problem(1024, 1024, 1024), Division(4, 1, 1)),
+        # 32 columns: four slices of 16 steps take 8,192 cycles at the SM, 13,980 from L2; from DRAM all takes 15,703.
+        (Problem(64, 4096, 4096), Division(1, 4, 1)),
+        # One tile of 256 steps: eight clusters of eight have four steps each; 16 would save two and cost 800 cycles.
+        (Problem(64, 64, 16384), Division(1, 8, 8)),
+        # 288 tiles are more than 264 places.
+        (Problem(1536, 1536, 1536), None),
+    ],
+)
+def test_division(problem: Problem, expected: Division | None) -> None:
+    assert divide(problem, SMS) == expected
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(1, 20000), st.integers(1, 200))
+def test_a_division_runs_at_once_and_leaves_no_slice_empty(m: int, n: int, k: int, sm_count: int) -> None:
+    division = divide(Problem(m, n, k), sm_count)
+    if division is None:
+        return
+    rows, columns, steps = -(-m // 64), -(-n // 128), -(-k // 64)
+    groups = -(-rows // division.share)
+    assert division.size <= 8
+    assert division.slices * division.clusters <= steps
+    assert (groups - 1) * division.share < rows  # no group of rows lies outside
+    assert groups * division.size * columns * division.clusters <= 2 * sm_count
+    counters = re.search(r"MOST_ARRIVALS = (\d+)", (data_dir("kernels") / "cluster.cuh").read_text())
+    assert counters is not None
+    assert int(counters[1]) == small_output_half.MOST_ARRIVALS
+    assert division.clusters == 1 or groups * division.size * columns <= small_output_half.MOST_ARRIVALS
+
+
+@pytest.mark.parametrize(
+    ("problem", "small"),
+    [
+        (Problem(256, 256, 256), True),
+        (Problem(512, 512, 512), True),
+        (Problem(1024, 1024, 1024), True),
+        (Problem(64, 4096, 4096), True),
+        (Problem(64, 64, 16384), True),
+        (Problem(1, 8, 8), True),
+        (Problem(1536, 1536, 1536), False),
+        (Problem(2048, 2048, 2048), False),
+        (Problem(4096, 4096, 64), False),
+        (Problem(8192, 1024, 2048), False),
+        (Problem(1, 7, 8), False),  # the guarded path
+    ],
+)
+@pytest.mark.parametrize("id", ["wgmma", "wgmma-fp16"])
+def test_it_takes_the_place_of_the_large_kernel(id: str, problem: Problem, small: bool) -> None:
+    assert (planned(id, problem).kernels[0].entry == "wgmma_small") is small
+
+
+def test_the_estimates_of_the_large_kernel_are_those_of_the_run_they_are_fitted_to() -> None:
+    # Microseconds at 1.98 GHz on an H200: kernels/experiments/results/2026-11-30-952a7c3-shapes.csv.
+    for shape, us in (
+        *(((256, 256, 256), 11.9), ((512, 512, 512), 14.8), ((1024, 1024, 1024), 20.2), ((1536, 1536, 1536), 25.0)),
+        *(((2048, 2048, 2048), 31.1), ((64, 4096, 4096), 46.6), ((64, 64, 16384), 154.7)),
+    ):
+        estimate = small_output_half.large_cycles(STAGES["wgmma"], Problem(*shape), SMS) / 1980
+        assert estimate == pytest.approx(us, rel=0.075), shape
+
+
+def test_the_estimate_of_the_small_kernel() -> None:
+    # Four slices of 16 steps; 2 x 4160 x 4096 bytes at 2170 a cycle are the slowest link; sums of slices meet.
+    cycles = small_output_half.small_cycles(Problem(64, 4096, 4096), Division(1, 4, 1), SMS)
+    assert cycles == pytest.approx(13_000 + 2 * 4160 * 4096 / 2170 + 1_500)
+    # 64 blocks: four steps of 24 KiB at 48 bytes a cycle; eight clusters meet.
+    cycles = small_output_half.small_cycles(Problem(64, 64, 16384), Division(1, 8, 8), SMS)
+    assert cycles == 13_000 + 4 * 512 + 1_500 + 4_800
+
+
+def test_the_launch() -> None:
+    layout = Layout(16392, 72, 76, 0x1000, 0x2000, 0x3000)
+    how = planned("wgmma", Problem(60, 64, 16384 + 128, 1.5, -0.5), layout)
+    [kernel] = how.kernels
+    assert (kernel.grid, kernel.block, kernel.cluster, kernel.role) == ((8, 1, 8), (160, 1, 1), 8, "main")
+    assert kernel.second  # of the cubin that is compiled for it
+    assert how.workspace_bytes == 8 * 64 * 128 * 4
+    assert kernel.arguments == (
+        TensorMap("bf16", 0x1000, 16512, 60, 16392 * 2, (64, 64), 128),
+        TensorMap("bf16", 0x2000, 64, 16512, 72 * 2, (64, 64), 128),
+        *(Pointer(0x3000), Int(60), Int(64), Int(76), Float(1.5), Float(-0.5)),
+        *(Int(0), Int(3), Int(4), Int(2), Pointer(Scratch(0))),  # 258 steps: 64 slices of 4, two of them of 5
+    )
+
+
+def test_blocks_that_share_b_load_a_part_of_it_each() -> None:
+    [kernel] = planned("wgmma-fp16", Problem(1024, 1024, 1024)).kernels
+    assert (kernel.grid, kernel.cluster) == ((16, 8, 1), 4)
+    assert kernel.arguments[1] == TensorMap("fp16", 0x2000, 1024, 1024, 2048, (64, 32), 128)
+    assert kernel.arguments[8:12] == (Int(2), Int(0), Int(16), Int(0))
+
+
+def test_sizes_are_those_of_the_source() -> None:
+    for name in ("TILE_M", "TILE_N", "STEP"):
+        assert re.search(rf"\b{name} = {getattr(small_output_half, name)}\b", SOURCE), name
+    assert "WARPGROUP = 128, BLOCK = WARPGROUP + WARP_SIZE" in SOURCE
+    assert small_output_half.THREADS == 128 + 32
+    assert f"sizeof(Shared) <= {small_output_half.SHARED_BYTES // 1024} * 1024" in SOURCE
+    assert 2 * (small_output_half.SHARED_BYTES + 1024) <= 228 * 1024 < 3 * (small_output_half.SHARED_BYTES + 1024)
