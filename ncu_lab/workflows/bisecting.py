@@ -17,11 +17,12 @@ from ncu_lab.analyze.histories import arrange
 from ncu_lab.collect.commits import commits_in
 from ncu_lab.collect.revisions import Repository
 from ncu_lab.errors import InputError, UsageError
-from ncu_lab.model import SHARE_KEY, Problem, ProgressEvent, Reporter, RunFilter, silent
+from ncu_lab.model import SHARE_KEY, Problem, ProgressEvent, Reporter, RunFilter, RunNotice, silent
 from ncu_lab.model.bisection import Bisection, Probe, Side
 from ncu_lab.model.commits import CommitInfo
 from ncu_lab.model.history import HistoryPoint
 from ncu_lab.model.noise import NoiseTable
+from ncu_lab.store.stored_run import read_description
 from ncu_lab.workflows.history import likely_stage, unit_of
 from ncu_lab.workflows.indexing import list_runs, refuse_unknown, series
 from ncu_lab.workflows.judging_changes import is_change, judge
@@ -265,7 +266,20 @@ class _Search:
         wanted = replace(self._request.wanted, stages=(self.stage,), commits=frozenset({commit.hash}))
         edited = any(meta.git.dirty for meta in list_runs(self._store, wanted)[0])
         only = ", only one of an edited (dirty) tree" if edited else ""
-        return self._failed(commit) or f"no complete run in {self._store} tells its {told}{only}"
+        lacking = f"no complete run in {self._store} tells its {told}{only}"
+        return self._failed(commit) or "; ".join([lacking, *self._damaged(commit)])
+
+    def _damaged(self, commit: CommitInfo) -> list[str]:
+        """Say which runs of a commit cannot be read: by their description, by their id where that is damaged."""
+        told = []
+        for one in series(self._store, self._request.key)[1]:
+            if isinstance(one, RunNotice):
+                try:
+                    is_of_commit = read_description(self._store / one.run).git.commit == commit.hash
+                except InputError:
+                    is_of_commit = f"-{commit.short}-" in one.run
+                told += [f"run {one.run} is corrupt: {one.what}"] if is_of_commit else []
+        return told
 
     def _make(self, commit: CommitInfo) -> str:
         problem = self._problem

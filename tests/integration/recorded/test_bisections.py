@@ -84,6 +84,22 @@ def test_bisect_as_a_user_sees_it(repository: Path, commits: dict[str, str]) -> 
     assert "▲ 1.18× slower   2.17 → 2.57 ms" in diff.stdout
 
 
+@pytest.mark.parametrize("file", ["metrics.parquet", "run.json"])
+def test_a_damaged_end_is_unusable_input_and_named(
+    repository: Path, commits: dict[str, str], damaged: tuple[Path, Path], file: str
+) -> None:
+    store, table = damaged
+    path = table.with_name(file)
+    path.write_bytes(path.read_bytes()[:300])
+    search = ("bisect", "--good", commits["renamed"], "--metric", "shared_bytes", "--stage", "gram", "--stored-only")
+    done = run(repository, *search, "--store", str(store))
+    assert done.returncode == 3
+    assert f'{commits["renamed"][:7]} "Call the kernel what it computes" is needed' in done.stderr
+    assert f"; run {table.parent.name} is corrupt: {file}" in plain_spaces(done.stderr)
+    step = run(repository, *search, "--step", "--store", str(store))
+    assert step.returncode == 128 + 3  # below 128 git would take the commit for a bad one
+
+
 def test_bisect_skips_what_does_not_build(repository: Path, commits: dict[str, str], tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir()
