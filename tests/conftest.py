@@ -6,15 +6,17 @@ And a check that a test leaves its process as it found it: tests run in several 
 from __future__ import annotations
 
 import functools
-import os
 import shutil
-import signal
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+from process_state import ProcessState
+
+# Nothing is timed in a test: on a busy machine, any example may take long.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @functools.cache
@@ -58,19 +60,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(reason)
 
 
-def _process_state() -> dict[str, object]:
-    """Return what tests of one process share and may change by accident: name -> value."""
-    variables = {f"${name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    handlers = {one.name: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    folders = {"current folder": os.getcwd(), "temporary folder": tempfile.gettempdir()}
-    return {**variables, **handlers, **folders, "sys.argv": list(sys.argv)}
-
-
 @pytest.fixture(autouse=True)
 def leaves_no_trace() -> Iterator[None]:
     """Fail a test that leaves its process changed, rather than those that happen to come after it."""
-    before = _process_state()
+    state = ProcessState.now()
     yield
-    after = _process_state()
-    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    changed = state.set_back()
     assert not changed, f"the test left changed: {', '.join(changed)} (monkeypatch sets things back)"

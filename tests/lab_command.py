@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
-import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
+
+from process_state import kept
 
 from ncu_lab.cli.app import main
 
@@ -46,29 +48,29 @@ class Done:
     stderr: str
 
 
+def exit_code(*arguments: str) -> int:
+    """Run ``ncu-lab`` in this process, and set it back: the imports of a new one take longer than all the rest."""
+    with kept():
+        sys.argv = ["/somewhere/bin/ncu-lab", *arguments]
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
+
+
 def ncu_lab(folder: Path, *arguments: str, **variables: str) -> Done:
-    """Run ``ncu-lab`` in ``folder``, in this process: the imports of a new one take longer than all the rest."""
-    here, streams = Path.cwd(), (sys.stdout, sys.stderr)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    """Run ``ncu-lab`` in this process as if started in ``folder``, with what :func:`environment` gives."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with (
         mock.patch.dict(os.environ, environment(folder, **variables), clear=True),
         mock.patch("tempfile.tempdir", None),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
     ):
-        try:
-            os.chdir(folder)
-            sys.stdout, sys.stderr = out, err
-            with mock.patch("sys.argv", ["/somewhere/bin/ncu-lab", *arguments]):
-                main()
-            code: object = 0
-        except SystemExit as end:
-            code = end.code
-        finally:
-            sys.stdout, sys.stderr = streams
-            os.chdir(here)
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-    return Done(int(str(code or 0)), *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]  # BytesIO
+        code = exit_code(*arguments)
+    return Done(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]  # BytesIO
 
 
 def stored_runs(folder: Path) -> list[Path]:

@@ -71,7 +71,8 @@ def root(
 ) -> None:
     """Build, check, time, profile, and understand CUDA kernels."""
     # Left for main(), which sees the error after the options are gone; NCU_LAB_DEBUG=0 has become False by now.
-    os.environ["NCU_LAB_DEBUG"] = "1" if debug else ""
+    if debug != bool(os.environ.get("NCU_LAB_DEBUG")):
+        os.environ["NCU_LAB_DEBUG"] = "1" if debug else ""
 
 
 app.command("stages")(stages.stages)

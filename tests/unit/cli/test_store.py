@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from golden_runs import golden_run
+from lab_command import exit_code
 
-from ncu_lab.cli.app import main
 from ncu_lab.cli.runs import Ending
 from ncu_lab.model import Status
 from ncu_lab.store import Store
@@ -27,52 +26,39 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "reports"
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["ncu-lab", *arguments])
-    try:
-        main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
-
-
-def test_a_whole_store(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(monkeypatch, "store", "check") == 0
+def test_a_whole_store(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("store", "check") == 0
     assert capsys.readouterr().out.startswith("✓ 3 runs, 27 files, ")
 
 
-def test_damage_is_exit_code_1(
-    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damage_is_exit_code_1(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (store / "20261102T000000-2d-nogit-0002" / "rules.parquet").unlink()
-    assert run(monkeypatch, "store", "check") == 1
+    assert exit_code("store", "check") == 1
     out = capsys.readouterr().out
     assert out.startswith("✗ 20261102T000000-2d-nogit-0002/rules.parquet\n    it is not there. Copy it from ")
     assert out.endswith(": 1 damage in 1 folder\n")
-    assert run(monkeypatch, "store", "check", "--format", "json") == 1
+    assert exit_code("store", "check", "--format", "json") == 1
     document = json.loads(capsys.readouterr().out)
     [damage] = document["damages"]
     assert (document["schema"], document["runs"], document["store"]) == (1, 3, str(store))
     assert (damage["file"], damage["kind"]) == ("rules.parquet", "missing_file")
 
 
-def test_pruning_shows_first_and_deletes_when_told(
-    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "store", "prune", "--keep-last", "1") == 0
+def test_pruning_shows_first_and_deletes_when_told(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("store", "prune", "--keep-last", "1") == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[1].startswith("20261101T000000-2d-nogit-0001  ")
     assert "1 run would go (" in out
     assert "nothing was deleted" in err
     assert "ncu-lab store prune --keep-last 1 --yes" in err
     assert len(list(store.iterdir())) == 3
-    assert run(monkeypatch, "store", "prune", "--keep-last", "1", "--yes") == 0
+    assert exit_code("store", "prune", "--keep-last", "1", "--yes") == 0
     assert len(list(store.iterdir())) == 2
 
 
-def test_pruning_as_json(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pruning_as_json(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (store.parent / "ncu-lab.toml").write_text('[store]\nkeep_last = 1\nkeep = ["20261101"]\n')
-    assert run(monkeypatch, "store", "prune", "--format", "json", "--yes") == 0
+    assert exit_code("store", "prune", "--format", "json", "--yes") == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["deleted"], document["bytes"]) == (1, False, 0)
     assert [fate["kept_by"] for fate in document["runs"]] == [
@@ -92,11 +78,8 @@ def test_pruning_as_json(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         (["check", "--store", "nope"], 3, "error: the store nope does not exist"),
     ],
 )
-def test_errors(
-    arguments: list[str], code: int, says: str, store: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    assert run(monkeypatch, "store", *arguments) == code
+def test_errors(arguments: list[str], code: int, says: str, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("store", *arguments) == code
     assert capsys.readouterr().err.startswith(says)
     assert len(list(store.iterdir())) == 3
 
@@ -107,31 +90,29 @@ def test_only_a_yes_on_a_terminal_deletes(store: Path, monkeypatch: pytest.Monke
     for terminal, answer, left in ((False, True, 3), (True, False, 3), (True, True, 2)):
         monkeypatch.setattr(commands, "_on_terminal", lambda terminal=terminal: terminal)
         monkeypatch.setattr(commands.typer, "confirm", lambda *_, answer=answer, **__: answer)
-        assert run(monkeypatch, "store", "prune", "--keep-last", "1") == 0
+        assert exit_code("store", "prune", "--keep-last", "1") == 0
         assert len(list(store.iterdir())) == left
 
 
-def listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    assert run(monkeypatch, "runs", *arguments, "--format", "json") == 0
+def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert exit_code("runs", *arguments, "--format", "json") == 0
     return [one["id"][7] for one in json.loads(capsys.readouterr().out)["runs"]]
 
 
-def test_runs_are_filtered(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert listed(monkeypatch, capsys) == ["3", "2", "1"]
-    assert listed(monkeypatch, capsys, "--stage", "2d") == ["2", "1"]
-    assert listed(monkeypatch, capsys, "--stage", "2d", "--stage", "1d", "--limit", "2") == ["3", "2"]
-    assert listed(monkeypatch, capsys, "--since", "2026-11-02") == ["3", "2"]
-    assert listed(monkeypatch, capsys, "--since", "0h") == []
-    assert listed(monkeypatch, capsys, "--device", "h200", "--status", "complete", "--status", "partial") != []
-    assert listed(monkeypatch, capsys, "--status", "build_failed") == []
+def test_runs_are_filtered(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(capsys) == ["3", "2", "1"]
+    assert listed(capsys, "--stage", "2d") == ["2", "1"]
+    assert listed(capsys, "--stage", "2d", "--stage", "1d", "--limit", "2") == ["3", "2"]
+    assert listed(capsys, "--since", "2026-11-02") == ["3", "2"]
+    assert listed(capsys, "--since", "0h") == []
+    assert listed(capsys, "--device", "h200", "--status", "complete", "--status", "partial") != []
+    assert listed(capsys, "--status", "build_failed") == []
 
 
-def test_what_the_table_leaves_out_is_told(
-    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "runs", "--limit", "2") == 0
+def test_what_the_table_leaves_out_is_told(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("runs", "--limit", "2") == 0
     assert "the newest 2 of 3 runs" in capsys.readouterr().err
-    assert run(monkeypatch, "runs", "--stage", "naive") == 0
+    assert exit_code("runs", "--stage", "naive") == 0
     out, err = capsys.readouterr()
     assert (out, err) == ("", f"no runs in {store} are so; ncu-lab runs lists all\n")
 
@@ -148,17 +129,15 @@ def test_what_the_table_leaves_out_is_told(
     ],
 )
 def test_filters_that_are_none(
-    arguments: list[str], says: str, store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], says: str, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "runs", *arguments) == 2
+    assert exit_code("runs", *arguments) == 2
     assert capsys.readouterr().err.startswith(f"error: {says}")
 
 
-def test_an_unknown_revision_is_refused(
-    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_revision_is_refused(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for revision in ("nope", "a..b", "-x", ""):
-        assert run(monkeypatch, "runs", f"--rev={revision}") == 3
+        assert exit_code("runs", f"--rev={revision}") == 3
         assert f'git knows no revision "{revision}" here' in capsys.readouterr().err
 
 

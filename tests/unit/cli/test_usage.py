@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from lab_command import exit_code
 
 from ncu_lab.advice import PROGRAM_VARIABLE
-from ncu_lab.cli.app import main
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    monkeypatch.setattr("sys.argv", ["ncu-lab", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == 2
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert exit_code(*arguments) == 2
     told = capsys.readouterr()
     assert told.out == ""
     lines = told.err.splitlines()
@@ -46,13 +43,12 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     ],
 )
 def test_two_lines_name_the_value_and_what_is_possible(
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
     message: str,
     hint: str,
 ) -> None:
-    lines = refused(monkeypatch, capsys, *arguments)
+    lines = refused(capsys, *arguments)
     assert lines[0].startswith("error: ")
     assert message in lines[0]
     assert hint in lines[1]
@@ -60,12 +56,12 @@ def test_two_lines_name_the_value_and_what_is_possible(
 
 def test_an_environment_variable_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("NCU_LAB_DEBUG", "perhaps")
-    assert refused(monkeypatch, capsys, "stages")[0] == 'error: NCU_LAB_DEBUG cannot be "perhaps"'
+    assert refused(capsys, "stages")[0] == 'error: NCU_LAB_DEBUG cannot be "perhaps"'
 
 
 def test_hints_name_the_program_as_it_was_called(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(PROGRAM_VARIABLE, "./lab")
-    assert refused(monkeypatch, capsys, "check", "--no")[1] == "  ./lab check --help lists what there is."
-    assert "(./lab stages)" in refused(monkeypatch, capsys, "check")[1]
+    assert refused(capsys, "check", "--no")[1] == "  ./lab check --help lists what there is."
+    assert "(./lab stages)" in refused(capsys, "check")[1]
