@@ -70,6 +70,11 @@ __device__ __forceinline__ void expect_bytes(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
+/// Have the copy engine fetch a tensor map before it is first used.
+__device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 /// Ask for the box of a tensor map at column x, row y. What lies outside the matrix arrives as zeros, and counts.
 __device__ __forceinline__ void load_box(uint32_t to, const CUtensorMap* map, int x, int y, uint32_t barrier) {
   asm volatile(
@@ -84,6 +89,19 @@ __device__ __forceinline__ void load4_shared(float* to, uint32_t address) {
                : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
                : "r"(address));
 }
+
+/// The block's dynamic shared memory.
+template <typename T>
+__device__ __forceinline__ T& dynamic_shared() {
+  extern __shared__ __align__(1024) unsigned char dynamic_shared_bytes[];
+  return *reinterpret_cast<T*>(dynamic_shared_bytes);
+}
+
+/// The kernel behind this one, if it is launched early, may start as soon as all blocks here have said so.
+__device__ __forceinline__ void allow_next_kernel() { asm volatile("griddepcontrol.launch_dependents;"); }
+
+/// All that the kernel before this one wrote is there.
+__device__ __forceinline__ void wait_for_kernel_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 /// Row and column of the t-th of `rows_all` x `cols_all` tiles: groups of `group` rows, walked column by column, so that
 /// tiles which run at the same time share rows of A and columns of B in the L2 cache.

@@ -1,13 +1,16 @@
 // C = alpha * A * B + beta * C, row-major, FP32 on CUDA cores, for a C with too few tiles to fill the GPU: two stages launch it.
 //
 // Changed:    from splitk's own kernel: the copy engine (TMA) brings the boxes, so no thread copies and no __syncthreads is
-//             in the loop; A is read along k as it lies; and the slices of a tile's K are a cluster, whose blocks add their
-//             sums up in each other's shared memory. Where several clusters share a tile, the last to come adds up theirs.
+//             in the loop; A is read along k as it lies. Where there are fewer tiles than SMs, blocks of a cluster take a slice of
+//             a tile's K each and send their sums into each other's shared memory; where a tile is to have more slices than
+//             a cluster has blocks, a second kernel adds them up.
 // Bottleneck: latency of the first boxes and of the sums' way; the FMA pipe once slices are long.
-// Launch:     sgemm_small on tiles * clusters * blocks of a cluster (a power of two, 8 at most), 128 threads each, and as
-//             much dynamic shared memory as lets two of them, and not three, share an SM.
-// Assumes:    bases and rows of A, B, C are 16-byte aligned, n is a multiple of 4, k > 0. Launches follow each other in a
-//             stream; where several clusters share a tile, tiles * blocks of a cluster are MOST_COUNTERS at most.
+// Launch:     sgemm_small on (tiles along n, along m), 128 threads, and as much dynamic shared memory as lets two blocks, and
+//             not three, share an SM. Or sgemm_small_split on (tiles along n * blocks of a cluster, tiles along m, slices), 256
+//             threads, a block an SM; then, with several slices, add_slices with a thread for every four elements of C and
+//             every y-th slice, blocks of (256 / y, y). It is launched early, and waits inside.
+// Assumes:    bases and rows of A, B, C are 16-byte aligned, n is a multiple of 4, k > 0. A cluster has a power of two of
+//             blocks, 8 at most.
 //
 // Its sizes are not those of stages.toml, which belong to the stage that includes it.
 #pragma once
@@ -16,50 +19,35 @@
 
 namespace small_output {
 
-constexpr int TILE = 64, STEP = 32;       // rows and columns of C that a block computes, k that a stage holds
+constexpr int TILE = 64, GROUP_K = 16;            // rows and columns of C of a block, k of a stage that a group takes
 constexpr int EDGE = 8, QUADS = EDGE * EDGE / 4;  // a thread sums EDGE x EDGE elements of C, four neighbours a quad
-constexpr int DEPTH = 4, LAG = 2;         // stages; one is refilled LAG steps after it was read, so that nobody waits
-constexpr int GROUPS_K = 2, GROUP_K = STEP / GROUPS_K;  // groups of two warps take a stage's k in halves
-constexpr int GROUP_SIZE = (TILE / EDGE) * (TILE / EDGE), BLOCK = GROUPS_K * GROUP_SIZE;
-constexpr int WARPS = BLOCK / WARP_SIZE;
+constexpr int GROUP_SIZE = (TILE / EDGE) * (TILE / EDGE);  // threads: two warps
 constexpr int TILE_QUADS = TILE * TILE / 4;
-constexpr int PASS = 8;    // k that are unrolled: two quads of A's, one for each buffer. Given more, ptxas gives up reuse
-constexpr int RASTER = 8;  // row tiles that are walked together
-constexpr uint32_t MOST_BLOCKS = 8;  // of a cluster
-constexpr int AT_ONCE = 8;           // clusters whose sums are under way together
-constexpr uint32_t BOX_BYTES = TILE * STEP * 4;
-static_assert(STEP * 4 == 128, "a row of A's box is one row of the 128-byte swizzle");
-static_assert(GROUP_K == 2 * PASS && PASS == 8, "fragments alternate between two buffers");
-static_assert(DEPTH > LAG && QUADS % GROUPS_K == 0, "refills run ahead; every group stores as much of the tile");
+constexpr int DEPTH = 4, LAG = 2;  // stages; one is refilled LAG steps after it was read, so that nobody waits
+constexpr int PASS = 8;            // k that are unrolled: two quads of A's, one a buffer. Given more, ptxas gives up reuse
+constexpr int BOX_K = 32;          // of A: a row of its box is one row of the 128-byte swizzle
+constexpr uint32_t BOX_BYTES = TILE * BOX_K * 4;
+static_assert(GROUP_K == 2 * PASS && BOX_K == 2 * GROUP_K, "two groups share a box, and two buffers alternate");
 
-struct Stage {
-  unsigned char a[BOX_BYTES];  // TILE rows of 128 bytes, their 16-byte pieces swizzled
-  unsigned char b[BOX_BYTES];  // STEP rows of TILE
+/// What depends on the groups of two warps that take a stage's k in parts.
+template <int GROUPS_K>
+struct Sizes {
+  static constexpr int BLOCK = GROUPS_K * GROUP_SIZE, WARPS = BLOCK / WARP_SIZE;
+  static constexpr int STEP = GROUPS_K * GROUP_K, BOXES = STEP / BOX_K;  // k that a stage holds, boxes of A for them
+  static constexpr uint32_t STAGE_BYTES = 2 * BOXES * BOX_BYTES;
+  static_assert(QUADS % GROUPS_K == 0, "every group stores as much of the tile");
 };
 
+template <int GROUPS_K>
 struct Shared {
   union {
-    Stage stage[DEPTH];
-    float4 sums[GROUPS_K][QUADS][GROUP_SIZE];  // the first group's become those of all
+    // Boxes of A: TILE rows of 128 bytes, their 16-byte pieces swizzled. Then B's one box: STEP rows of TILE.
+    unsigned char stage[DEPTH][Sizes<GROUPS_K>::STAGE_BYTES];
+    float4 sums[GROUPS_K][TILE_QUADS];
   };
-  uint64_t full[DEPTH], empty[DEPTH];
-  int last;  // whether this cluster is the last of its tile
+  float4 received[TILE_QUADS];  // sums of this block's part of the tile, by the block of the cluster that sent them
+  uint64_t full[DEPTH], empty[DEPTH], counted;
 };
-
-/// Four floats of the same place in another block of the cluster.
-__device__ __forceinline__ float4 load_remote(uint32_t address, uint32_t block) {
-  float4 v;
-  asm volatile(
-      "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %4, %5;\n"
-      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n"
-      "}\n"
-      : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-      : "r"(address), "r"(block)
-      : "memory");
-  return v;
-}
 
 // The lanes' order of `warptiled`, 8 rows by 4 columns: LDS.128 without bank conflicts.
 __device__ __forceinline__ int lane_row(int lane) { return (lane >> 1 & 1) | (lane >> 2 & 6); }
@@ -75,7 +63,7 @@ __device__ __forceinline__ int col_of(int quad, int thread) {
 }
 
 /// The products of PASS k, whose first fragments are there. Loaded ahead: B's of the next k, and A's of the next four k two
-/// rows at a time between products; the last are the first of what follows, at the addresses of `next`.
+/// rows at a time between products; the last are the first of what follows, at `a_next` and `b_next`.
 __device__ __forceinline__ void multiply_pass(float (&acc)[EDGE][EDGE], float (&a)[2][EDGE][4], float (&b)[2][EDGE],
                                               uint32_t a_second, uint32_t a_next, uint32_t b_at, uint32_t b_next) {
 #pragma unroll
@@ -98,58 +86,69 @@ __device__ __forceinline__ void multiply_pass(float (&acc)[EDGE][EDGE], float (&
   }
 }
 
-/// [tile][block of a cluster]: clusters whose sums are there. Zero when loaded, and left zero by every launch.
-constexpr int MOST_COUNTERS = 1024;
-__device__ uint32_t arrived[MOST_COUNTERS];
+/// Where four sums of a tile go: to C, or to the sums of this slice.
+struct Target {
+  float* c;
+  int m, n, ldc, row, col;  // of the tile
+  float beta;
+  float4* slice;  // [quad of a thread][thread] of this tile; null: C
+};
 
-}  // namespace small_output
+__device__ __forceinline__ void store(const Target& to, int place, float4 sum) {
+  if (to.slice != nullptr) {
+    __stcg(to.slice + place, sum);
+    return;
+  }
+  const int row = to.row + row_of(place / GROUP_SIZE, place % GROUP_SIZE);
+  const int col = to.col + col_of(place / GROUP_SIZE, place % GROUP_SIZE);
+  if (row >= to.m || col >= to.n) return;
+  float4& at = as_float4(to.c + static_cast<size_t>(row) * to.ldc + col);
+  if (to.beta != 0.0f) {  // else C is not read: it may hold NaN or nothing yet
+    const float4 before = at;
+    sum.x += to.beta * before.x, sum.y += to.beta * before.y, sum.z += to.beta * before.z, sum.w += to.beta * before.w;
+  }
+  at = sum;
+}
 
-extern "C" __global__ void __launch_bounds__(small_output::BLOCK, 2)
-    sgemm_small(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-                float* __restrict__ c, int m, int n, int k, int ldc, float alpha, float beta,
-                int slice_steps,               // steps of k of a block; the last may have fewer, or none
-                int clusters,                  // that share a tile
-                float4* __restrict__ partial) {  // [tile][cluster][quad][thread], where several clusters share a tile
-  using namespace small_output;
-  extern __shared__ __align__(1024) unsigned char boxes[];
-  Shared& s = *reinterpret_cast<Shared*>(boxes);
-  uint32_t rank, blocks;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
-  const int cluster = blockIdx.x / blocks % clusters, tile = blockIdx.x / blocks / clusters;
-  int tile_row, tile_col;
-  grouped_raster(tile, RASTER, ceil_div(m, TILE), ceil_div(n, TILE), tile_row, tile_col);
-  const int block_row = tile_row * TILE, block_col = tile_col * TILE;
-  const int first = (cluster * static_cast<int>(blocks) + static_cast<int>(rank)) * slice_steps;
-  const int steps = max(0, min(slice_steps, ceil_div(k, STEP) - first));
-
+/// The sums of this thread over all k of `steps` stages from the k of `first` on. A block of several in a cluster arrives at
+/// their barrier when they may send it their sums.
+template <int GROUPS_K>
+__device__ __forceinline__ void multiply(float (&acc)[EDGE][EDGE], Shared<GROUPS_K>& s, const CUtensorMap* map_a,
+                                         const CUtensorMap* map_b, int row, int col, int first, int steps, int blocks) {
+  using Size = Sizes<GROUPS_K>;
   const uint32_t stages = shared_address(s.stage), full = shared_address(s.full), empty = shared_address(s.empty);
   const auto fill = [&](int step) {
-    const int slot = step % DEPTH;
-    const uint32_t barrier = full + slot * 8, to = stages + slot * sizeof(Stage);
-    expect_bytes(barrier, sizeof(Stage));
-    load_box(to, &map_a, (first + step) * STEP, block_row, barrier);
-    load_box(to + BOX_BYTES, &map_b, block_col, (first + step) * STEP, barrier);
+    const uint32_t slot = step % DEPTH, barrier = full + slot * 8, to = stages + slot * Size::STAGE_BYTES;
+    const int at_k = first + step * Size::STEP;
+    expect_bytes(barrier, Size::STAGE_BYTES);
+#pragma unroll
+    for (int box = 0; box < Size::BOXES; ++box) load_box(to + box * BOX_BYTES, map_a, at_k + box * BOX_K, row, barrier);
+    load_box(to + Size::BOXES * BOX_BYTES, map_b, col, at_k, barrier);
   };
   if (threadIdx.x == 0) {
+    prefetch_map(map_a);
+    prefetch_map(map_b);
     for (int i = 0; i < DEPTH; ++i) {
-      barrier_init(full + i * 8, 1);       // who announces the bytes
-      barrier_init(empty + i * 8, WARPS);  // one lane of every warp
+      barrier_init(full + i * 8, 1);             // who announces the bytes
+      barrier_init(empty + i * 8, Size::WARPS);  // one lane of every warp
     }
+    barrier_init(shared_address(&s.counted), 1);
     publish_barriers();
     for (int step = 0; step < min(DEPTH, steps); ++step) fill(step);
     if (steps < DEPTH) arrive(full + steps * 8);  // nothing follows: completed without bytes
+    if (blocks > 1) expect_bytes(shared_address(&s.counted), sizeof(s.received));
   }
   __syncthreads();  // the barriers are written before any other thread waits on them
+  if (blocks > 1) cluster_arrive_relaxed();
 
   const int group = threadIdx.x / GROUP_SIZE, thread = threadIdx.x % GROUP_SIZE;
   const int warp = uniform(threadIdx.x / WARP_SIZE);
   const int swizzle = lane_row(thread % WARP_SIZE);  // of every row that this lane reads, the number modulo 8
-  // A's four k from `quad` on, in a stage: the 16-byte pieces of a row are swizzled, so that they differ in bits 4 to 6.
-  uint32_t a_at = stages + swizzle * 128 + (group * (GROUP_K / 4) ^ swizzle) * 16;
-  uint32_t b_at = stages + BOX_BYTES + (group * GROUP_K * TILE + col_of(0, thread)) * 4;
+  // Swizzled, a row's 16-byte pieces (four k) differ in bits 4 to 6 of their addresses: the next is at `^ 16`, then `^ 32`.
+  uint32_t a_at = stages + group / 2 * BOX_BYTES + swizzle * 128 + (group % 2 * (GROUP_K / 4) ^ swizzle) * 16;
+  uint32_t b_at = stages + Size::BOXES * BOX_BYTES + (group * GROUP_K * TILE + col_of(0, thread)) * 4;
   const uint32_t a_lane = a_at, b_lane = b_at;
-  float acc[EDGE][EDGE] = {}, a[2][EDGE][4], b[2][EDGE];
+  float a[2][EDGE][4], b[2][EDGE];
   barrier_wait(full, 0);  // the first stage has landed before its fragments are read
 #pragma unroll
   for (int i = 0; i < EDGE; ++i) load4_shared(a[0][i], a_at + i * 8 * 128);
@@ -159,17 +158,20 @@ extern "C" __global__ void __launch_bounds__(small_output::BLOCK, 2)
   for (int step = 0; step < steps; ++step) {
     const int ahead = step - LAG + DEPTH;
     // Warps take turns at refilling, so that none of them, and no scheduler, carries all of it.
-    if (step % WARPS == warp && step >= LAG && ahead <= steps) {
+    if (step % Size::WARPS == warp && step >= LAG && ahead <= steps) {
       const uint32_t slot = (step - LAG) % DEPTH;
       barrier_wait(empty + slot * 8, (step - LAG) / DEPTH % 2);  // all warps have read what is overwritten
       if (elected()) {
-        if (ahead < steps) fill(ahead);
-        else arrive(full + slot * 8);
+        if (ahead < steps) {
+          fill(ahead);
+        } else {
+          arrive(full + slot * 8);
+        }
       }
-      __syncwarp();
+      __syncwarp();  // the elected lane is back before the warp goes on together
     }
     const uint32_t next = (step + 1) % DEPTH;
-    const uint32_t a_next = a_lane + next * sizeof(Stage), b_next = b_lane + next * sizeof(Stage);
+    const uint32_t a_next = a_lane + next * Size::STAGE_BYTES, b_next = b_lane + next * Size::STAGE_BYTES;
     uint32_t a_second = a_at ^ 16, a_after = a_at ^ 32;
 #pragma unroll 1
     for (int pass = 0; pass < 2; ++pass) {
@@ -183,99 +185,108 @@ extern "C" __global__ void __launch_bounds__(small_output::BLOCK, 2)
     a_at = a_next;
     warp_arrive(empty + step % DEPTH * 8);
   }
+}
+
+/// A slice of a tile: `slice_steps` stages of k for each of the cluster's blocks; the last may have fewer, or none.
+template <int GROUPS_K>
+__device__ __forceinline__ void slice_of_tile(const CUtensorMap* map_a, const CUtensorMap* map_b, const Target& to, int k,
+                                              float alpha, int blocks, int rank, int slice, int slice_steps) {
+  using Size = Sizes<GROUPS_K>;
+  Shared<GROUPS_K>& s = dynamic_shared<Shared<GROUPS_K>>();
+  const int first = (slice * blocks + rank) * slice_steps;
+  const int steps = max(0, min(slice_steps, ceil_div(k, Size::STEP) - first));
+  float acc[EDGE][EDGE] = {};
+  multiply(acc, s, map_a, map_b, to.row, to.col, first * Size::STEP, steps, blocks);
 
   __syncthreads();  // all threads are done with the last stage before sums overwrite it
   // Scaled here: a store of four takes aligned quads of registers. Accumulators that had to lie in quads, as B's fragments
   // do, would make every FFMA read one register bank twice.
+  const int group = threadIdx.x / GROUP_SIZE, thread = threadIdx.x % GROUP_SIZE;
 #pragma unroll
   for (int i = 0; i < EDGE; ++i) {
 #pragma unroll
     for (int j = 0; j < EDGE; j += 4) {
-      s.sums[group][(i * EDGE + j) / 4][thread] =
+      s.sums[group][(i * EDGE + j) / 4 * GROUP_SIZE + thread] =
           make_float4(alpha * acc[i][j], alpha * acc[i][j + 1], alpha * acc[i][j + 2], alpha * acc[i][j + 3]);
     }
   }
-  __syncthreads();  // both groups' sums are there before any thread adds them up
-  const auto store = [&](int quad, int of, float4 sum) {
-    const int row = block_row + row_of(quad, of), col = block_col + col_of(quad, of);
-    if (row >= m || col >= n) return;
-    float4& to = as_float4(c + static_cast<size_t>(row) * ldc + col);
-    if (beta != 0.0f) {  // else C is not read: it may hold NaN or nothing yet
-      const float4 before = to;
-      sum.x += beta * before.x, sum.y += beta * before.y, sum.z += beta * before.z, sum.w += beta * before.w;
-    }
-    to = sum;
-  };
-  const bool alone = blocks == 1 && clusters == 1;
+  // Of the tile's places, a power of two, each block of the cluster adds up an equal part.
+  const int share_bits = __ffs(TILE_QUADS) - __ffs(blocks), share = 1 << share_bits;
+  const uint32_t counted = shared_address(&s.counted);
+  if (blocks > 1) cluster_wait();  // all blocks of the cluster run, and await the others' sums, before any are sent
+  __syncthreads();  // all groups' sums are there before any thread adds them up
 #pragma unroll
   for (int i = 0; i < QUADS / GROUPS_K; ++i) {
-    const int quad = group * (QUADS / GROUPS_K) + i;
-    float4 sum = s.sums[0][quad][thread];
+    const int place = i * Size::BLOCK + threadIdx.x;
+    float4 sum = s.sums[0][place];
 #pragma unroll
-    for (int g = 1; g < GROUPS_K; ++g) add_quad(sum, s.sums[g][quad][thread]);
-    if (alone) {
-      store(quad, thread, sum);
+    for (int g = 1; g < GROUPS_K; ++g) add_quad(sum, s.sums[g][place]);
+    if (blocks == 1) {
+      store(to, place, sum);
     } else {
-      s.sums[0][quad][thread] = sum;  // which this thread alone has read
+      send_quad(shared_address(s.received + rank * share + (place & (share - 1))), counted, place >> share_bits, &sum.x);
     }
   }
-  if (alone) return;
+  if (blocks == 1) return;
+  wait_for_sums(counted);
+  for (int i = threadIdx.x; i < share; i += Size::BLOCK) {  // in the order of the blocks: the same bits every time
+    float4 sum = s.received[i];
+    for (int block = 1; block < blocks; ++block) add_quad(sum, s.received[block * share + i]);
+    store(to, rank * share + i, sum);
+  }
+}
 
-  // Every block adds up its share of the tile, over the cluster's blocks in their order.
-  cluster_arrive();
-  cluster_wait();  // all blocks' sums are there before any block reads another's
-  const int share = TILE_QUADS / blocks;
-  float4* mine = partial + (static_cast<size_t>(tile) * clusters + cluster) * TILE_QUADS;
-  for (int i = threadIdx.x; i < share; i += BLOCK) {
-    const int e = rank * share + i;
-    const uint32_t at = shared_address(&s.sums[0][0][0] + e);
-    float4 of[MOST_BLOCKS];  // all on their way before the first is added: ptxas's level 1 keeps this order
-#pragma unroll
-    for (uint32_t block = 0; block < MOST_BLOCKS; ++block) {
-      if (block < blocks) of[block] = load_remote(at, block);
-    }
-    float4 sum = of[0];
-#pragma unroll
-    for (uint32_t block = 1; block < MOST_BLOCKS; ++block) {
-      if (block < blocks) add_quad(sum, of[block]);
-    }
-    if (clusters == 1) {
-      store(e / GROUP_SIZE, e % GROUP_SIZE, sum);
-    } else {
-      __stcg(mine + e, sum);
-    }
-  }
-  cluster_arrive();  // no block ends, with its shared memory, while another still reads its sums; waited for at the end
-  if (clusters > 1) {
-    // The last cluster to come adds up what all have left, in the clusters' order: the same bits whoever is last.
-    __threadfence();
-    __syncthreads();  // all threads' sums are visible before thread 0 counts this block
-    if (threadIdx.x == 0) {
-      uint32_t* counter = &arrived[tile * blocks + rank];
-      s.last = atomicAdd(counter, 1) == static_cast<uint32_t>(clusters - 1);
-      if (s.last) *counter = 0;  // for the next launch
-      __threadfence();
-    }
-    __syncthreads();  // thread 0 knows whether this cluster is the last before others ask
-    if (s.last) {
-      const float4* all = partial + static_cast<size_t>(tile) * clusters * TILE_QUADS;
-      for (int i = threadIdx.x; i < share; i += BLOCK) {
-        const int e = rank * share + i;
-        float4 sum = __ldcg(all + e);
-        for (int begin = 1; begin < clusters; begin += AT_ONCE) {
-          float4 of[AT_ONCE];
-#pragma unroll
-          for (int i = 0; i < AT_ONCE; ++i) {
-            if (begin + i < clusters) of[i] = __ldcg(all + static_cast<size_t>(begin + i) * TILE_QUADS + e);
-          }
-#pragma unroll
-          for (int i = 0; i < AT_ONCE; ++i) {
-            if (begin + i < clusters) add_quad(sum, of[i]);
-          }
-        }
-        store(e / GROUP_SIZE, e % GROUP_SIZE, sum);
-      }
+}  // namespace small_output
+
+/// A tile a block, all of K.
+extern "C" __global__ void __launch_bounds__(small_output::Sizes<2>::BLOCK, 2)
+    sgemm_small(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                float* __restrict__ c, int m, int n, int k, int ldc, float alpha, float beta) {
+  using namespace small_output;
+  const Target to{c, m, n, ldc, static_cast<int>(blockIdx.y) * TILE, static_cast<int>(blockIdx.x) * TILE, beta, nullptr};
+  slice_of_tile<2>(&map_a, &map_b, to, k, alpha, 1, 0, 0, ceil_div(k, Sizes<2>::STEP));
+}
+
+/// A tile a cluster, and as many as there are slices.
+extern "C" __global__ void __launch_bounds__(small_output::Sizes<4>::BLOCK, 1)
+    sgemm_small_split(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                       float* __restrict__ c, int m, int n, int k, int ldc, float alpha, float beta,
+                       int blocks,                      // of a cluster
+                       int slice_steps,                 // stages of k of a block
+                       float4* __restrict__ partial) {  // [slice][tile][quad][thread] where there are several slices
+  using namespace small_output;
+  allow_next_kernel();
+  const int tile_col = cluster_x(), tiles_n = ceil_div(n, TILE);
+  const size_t tile = static_cast<size_t>(blockIdx.z * gridDim.y + blockIdx.y) * tiles_n + tile_col;
+  const Target to{c, m, n, ldc, static_cast<int>(blockIdx.y) * TILE, tile_col * TILE, beta,
+                  gridDim.z == 1 ? nullptr : partial + tile * TILE_QUADS};
+  slice_of_tile<4>(&map_a, &map_b, to, k, alpha, blocks, cluster_rank(), blockIdx.z, slice_steps);
+}
+
+constexpr int ADD_THREADS = 256;
+
+/// The sums of all slices, and the epilogue. Of a block's threads those of equal x share four elements of C: thread y adds up
+/// slices y, y + blockDim.y, …, and the first of them what the others found.
+extern "C" __global__ void __launch_bounds__(ADD_THREADS)
+    add_slices(float* __restrict__ c, int m, int n, int ldc, float beta, int slices,
+               int quads,  // of all tiles: those of a slice
+               const float4* __restrict__ partial) {
+  using namespace small_output;
+  __shared__ float4 sums[ADD_THREADS];
+  wait_for_kernel_before();  // all slices are there before any is read
+  const int quad = blockIdx.x * blockDim.x + threadIdx.x;
+  float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  if (quad < quads) {
+#pragma unroll 8
+    for (int slice = threadIdx.y; slice < slices; slice += blockDim.y) {
+      add_quad(sum, __ldcg(partial + static_cast<size_t>(slice) * quads + quad));
     }
   }
-  cluster_wait();
+  sums[threadIdx.y * blockDim.x + threadIdx.x] = sum;
+  __syncthreads();  // all threads' sums are there before the first row adds them up
+  if (threadIdx.y > 0 || quad >= quads) return;
+  for (int y = 1; y < static_cast<int>(blockDim.y); ++y) add_quad(sum, sums[y * blockDim.x + threadIdx.x]);
+  const int tile = quad / TILE_QUADS, tiles_n = ceil_div(n, TILE);
+  const Target to{c, m, n, ldc, tile / tiles_n * TILE, tile % tiles_n * TILE, beta, nullptr};
+  store(to, quad % TILE_QUADS, sum);
 }

@@ -21,11 +21,6 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address, uint32_t leadin
          static_cast<uint64_t>(stride >> 4) << 32 | 1ull << 62;
 }
 
-/// Have the copy engine fetch a tensor map before it is first used.
-__device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
 /// A group of products: sums may be used by it from here on, …
 __device__ __forceinline__ void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 

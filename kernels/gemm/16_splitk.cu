@@ -10,8 +10,8 @@
 //             shared memory; then, with more than one slice, reduce_slices with a thread for every four elements of C
 //             and every y-th slice, blocks of (256 / y, y). It is launched early, and waits inside.
 // Assumes:    fast path: m, n, k are multiples of BM, BN, BK; bases and rows of A, B, C are 16-byte aligned. Guarded
-//             path: nothing. Both need sm_80. On sm_90 the plan launches sgemm_small of small_output.cu in the place of
-//             both kernels, unless so many clusters would share a tile that a second kernel adds up sooner.
+//             path: nothing. Both need sm_80. On sm_90 the plan launches kernels of small_output.cu in the place of both, as
+//             long as all tiles run at once.
 
 #include "../copy_async.cuh"
 

@@ -1,5 +1,5 @@
-// sgemm_small of small_output.cuh, in a cubin of its own: the stages that launch it, `sgemm-hopper` and `splitk`, keep ptxas's
-// default level, which their own loops need. This one is compiled at level 1 (second_level of stages.toml), which keeps the
+// The kernels of small_output.cuh, in a cubin of their own: the stages that launch them, `sgemm-hopper` and `splitk`, keep ptxas's
+// default level, which their own loops need. They are compiled at level 1 (second_level of stages.toml), which keeps the
 // order of the source: at the default its loop reads one register bank twice more often.
 
 #if __CUDA_ARCH__ == 900  // elsewhere two blocks' shared memory does not fit; see ncu_lab/gpu/small_output.py

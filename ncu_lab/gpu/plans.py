@@ -140,14 +140,11 @@ def split(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kern
     if slices == 1:
         return (multiply,), 0
     quads = tiles * bm * bn // 4
-    rows = 1
-    while slices > rows * REDUCE_DEPTH and rows < REDUCE_MOST_ROWS:
-        rows *= 2
-    columns = REDUCE_THREADS // rows
+    grid, block = adding_up(quads, slices)
     add_up = KernelLaunch(
         "reduce_slices",
-        (-(-quads // columns), 1, 1),
-        (columns, rows, 1),
+        grid,
+        block,
         (
             *(Int(m), Int(n), Float(problem.beta), Pointer(layout.c), Int(layout.ldc)),
             *(Int(slices), Int(tiles_n), Int(quads), partial),
@@ -156,3 +153,17 @@ def split(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kern
         early=True,
     )
     return (multiply, add_up), workspace.bytes
+
+
+def adding_up(quads: int, slices: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Return grid and block of a kernel that adds up slices: of a block's threads those of equal x share a quad of C.
+
+    Args:
+        quads: Places of four elements.
+        slices: That every place has.
+    """
+    rows = 1
+    while slices > rows * REDUCE_DEPTH and rows < REDUCE_MOST_ROWS:
+        rows *= 2
+    columns = REDUCE_THREADS // rows
+    return (-(-quads // columns), 1, 1), (columns, rows, 1)

@@ -1,50 +1,70 @@
-"""When and how ``sgemm_small`` of ``kernels/small_output.cuh`` runs in the place of a stage's own kernels. Pure.
+"""When and how the kernels of ``kernels/small_output.cuh`` run in the place of a stage's own kernels. Pure.
 
-A C of few tiles leaves multiprocessors idle or makes many blocks wait for each other's sums. The kernel's source says
-what its arguments mean; the times here are those measured on an H200 (``kernels/experiments/README.md``), in cycles.
+A C of few tiles leaves multiprocessors idle or makes many blocks wait for each other's sums. The kernels' source says
+what their arguments mean; the times here are cycles of an H200 (``kernels/experiments/README.md``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ncu_lab.gpu.kernel_launch import Float, Int, KernelLaunch, Pointer, TensorMap, Workspace
 from ncu_lab.gpu.layout import C_BYTES, Layout
-from ncu_lab.gpu.plans import Kernels
+from ncu_lab.gpu.plans import Kernels, adding_up
 from ncu_lab.model import Problem, Stage
 
-ENTRY = "sgemm_small"
 CAPABILITY = 90
-"""The compute capability whose cubins hold the kernel: two blocks need more shared memory than others with TMA have."""
+"""The compute capability whose cubins hold the kernels: they need more shared memory than others with TMA have."""
 
-TILE, STEP = 64, 32
-THREADS = 128
-SHARED_BYTES = 83968
-"""Of a block: its four stages, and so much more that a third block does not fit on an SM. Three on one and one on
-another would take as long as three everywhere."""
+TILE, BOX_K = 64, 32
+"""Rows and columns of C that a block computes; k of a box of A."""
 
-BLOCKS_PER_SM = 2
-LEAST_STEPS = 2
-"""Steps of STEP that a slice of K takes at least: the first boxes' way is as long as some three steps."""
+MOST_ROWS = 65_535
+"""Tiles along m: what a grid may have in y."""
 
-MOST_CLUSTERS = 16
-"""That share a tile: the last to come adds up their sums alone."""
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of the two kernels that multiply.
+
+    Attributes:
+        name: Its entry.
+        threads: Of a block.
+        step: k that a stage of its shared memory holds.
+        shared_bytes: Of a block.
+        blocks_per_sm: That run on a multiprocessor at a time.
+    """
+
+    name: str
+    threads: int
+    step: int
+    shared_bytes: int
+    blocks_per_sm: int
+
+
+WHOLE = Entry("sgemm_small", 128, 32, 83_968, 2)
+"""A block takes all of a tile's K. Its shared memory is four stages, room for a tile's sums, and so much more that a
+third block does not fit on an SM: three on one and one on another would take as long as three everywhere."""
+
+SPLIT = Entry("sgemm_small_split", 256, 64, 147_968, 1)
+"""The blocks of a cluster take a slice of a tile's K each, and several clusters a tile."""
+
+ADD_UP = "add_slices"
 
 RESIDENT_OF_32: Mapping[int, int] = {1: 32, 2: 32, 4: 30, 8: 24}
 """Clusters by their blocks that run at once, in 32nds of what all blocks' places would make: those of four and eight
 lie within a GPC, whose number of SMs they may not divide. An H200 places 132 of two and 62 of four, of 66 (30 / 32); of
 eight fewer are assumed."""
 
-SECOND_KERNEL_FROM = 9
-"""Clusters of a tile from which `splitk` adds slices up in a second kernel: its threads add eight at once."""
-
 LANES = 128  # of an SM: FP32 multiply-adds a cycle
-SMALL_FMA_SHARE, SUMMIT_FMA_SHARE = 0.70, 0.86
-"""Of the FMA pipe's cycles, in the main loops of ``sgemm_small`` and ``sgemm_hopper``."""
+SMALL_FMA_SHARE, SUMMIT_FMA_SHARE = 0.74, 0.86
+"""Of the FMA pipe's cycles, in the main loops of these kernels and of ``sgemm_hopper``."""
 
-SMALL_START = 15_000
-"""Cycles of a round of blocks without its products: launch, first boxes, sums."""
+SMALL_START, CLUSTER_SUMS, SECOND_KERNEL = 17_000, 3_000, 6_000
+"""Cycles of a round of blocks without its products: launch, first boxes, sums of groups. Then of the way that sums take
+within a cluster, and of the kernel that adds up slices. Predicted, from runs of the kernel before this one: 16 us at
+512 cubed, 53 at 1024."""
 
 SUMMIT_START, SUMMIT_SUM = 41_000, 2_500
 """Cycles of the summit without its products: the transpose and two launches; and for each worker that shares a tile,
@@ -53,22 +73,24 @@ whose sums another waits for and reads. Fitted to 512 and 1024 cubed (46.7 and 6
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
-    """How the K of every tile is shared out.
+class Division:
+    """How the products of every tile are shared out.
 
     Attributes:
+        entry: The kernel.
+        steps: Stages of k that a block takes; the last of a tile may take fewer, or none.
         blocks: Of a cluster: their sums meet in shared memory.
-        clusters: That share a tile: their sums meet in the workspace.
-        steps: Steps of :data:`STEP` that a block takes; the last of a tile may take fewer, or none.
+        slices: Clusters that share a tile: a second kernel adds up their sums.
     """
 
-    blocks: int
-    clusters: int
+    entry: Entry
     steps: int
+    blocks: int = 1
+    slices: int = 1
 
 
 def instead_of(stage: Stage, problem: Problem, layout: Layout, sm_count: int, capability: int) -> Kernels | None:
-    """Return the launch of ``sgemm_small``, where a stage's fast path has it and is slower by its own kernels.
+    """Return the launch of these kernels, where a stage's fast path has them and is slower by its own.
 
     Args:
         stage: The stage, whose fast path fits the problem.
@@ -80,83 +102,118 @@ def instead_of(stage: Stage, problem: Problem, layout: Layout, sm_count: int, ca
     is_better = _RULES.get(stage.plan)
     if is_better is None or capability != CAPABILITY or layout.a % 16 or layout.lda % 4:
         return None
-    return launch(problem, layout, sm_count) if is_better(stage, problem, sm_count) else None
+    if _across(problem.m) > MOST_ROWS or not is_better(stage, problem, sm_count):
+        return None
+    return launch(problem, layout, sm_count)
 
 
 def launch(problem: Problem, layout: Layout, sm_count: int) -> Kernels:
-    """Return the one kernel, and the bytes of the workspace in which clusters of a tile meet."""
+    """Return the kernels, and the bytes of the workspace in which slices of a tile meet."""
     m, n, k = problem.m, problem.n, problem.k
-    shared_out = slices(problem, sm_count)
-    tiles = _tiles(problem, TILE)
-    several = shared_out.clusters > 1
+    shared_out = division(problem, sm_count)
+    entry, slices = shared_out.entry, shared_out.slices
+    tiles_m, tiles_n = _across(m), _across(n)
     workspace = Workspace()
-    partial = workspace.take(tiles * shared_out.clusters * TILE * TILE * C_BYTES if several else 0)
+    partial = Pointer(workspace.take(slices * tiles_m * tiles_n * TILE * TILE * C_BYTES if slices > 1 else 0))
+    arguments = (
+        TensorMap("fp32", layout.a, k, m, layout.lda * 4, (BOX_K, TILE), 128),
+        TensorMap("fp32", layout.b, n, k, layout.ldb * 4, (TILE, entry.step)),
+        *(Pointer(layout.c), Int(m), Int(n), Int(k), Int(layout.ldc)),
+        *(Float(problem.alpha), Float(problem.beta)),
+    )
     multiply = KernelLaunch(
-        ENTRY,
-        (tiles * shared_out.clusters * shared_out.blocks, 1, 1),
-        (THREADS, 1, 1),
-        (
-            TensorMap("fp32", layout.a, k, m, layout.lda * 4, (STEP, TILE), 128),
-            TensorMap("fp32", layout.b, n, k, layout.ldb * 4, (TILE, STEP)),
-            *(Pointer(layout.c), Int(m), Int(n), Int(k), Int(layout.ldc)),
-            *(Float(problem.alpha), Float(problem.beta)),
-            *(Int(shared_out.steps), Int(shared_out.clusters), Pointer(partial)),
-        ),
+        entry.name,
+        (tiles_n * shared_out.blocks, tiles_m, slices),
+        (entry.threads, 1, 1),
+        arguments if entry is WHOLE else (*arguments, Int(shared_out.blocks), Int(shared_out.steps), partial),
         cluster=shared_out.blocks,
-        shared_bytes=SHARED_BYTES,
+        shared_bytes=entry.shared_bytes,
         second=True,
     )
-    return (multiply,), workspace.bytes
+    if slices == 1:
+        return (multiply,), 0
+    quads = tiles_m * tiles_n * TILE * TILE // 4
+    grid, block = adding_up(quads, slices)
+    add_up = KernelLaunch(
+        ADD_UP,
+        grid,
+        block,
+        (
+            *(Pointer(layout.c), Int(m), Int(n), Int(layout.ldc), Float(problem.beta)),
+            *(Int(slices), Int(quads), partial),
+        ),
+        role="auxiliary",
+        early=True,
+        second=True,
+    )
+    return (multiply, add_up), workspace.bytes
 
 
-def slices(problem: Problem, sm_count: int) -> Slices:
-    """Share K out: as many slices as run at once with those of all other tiles, since a second round doubles the time.
+def division(problem: Problem, sm_count: int) -> Division:
+    """Choose the division that takes the fewest cycles."""
+    return min(_divisions(problem, sm_count), key=lambda one: _cycles(problem, one, sm_count))
 
-    Larger clusters are taken where they cost at most a tenth of the slices.
-    """
-    tiles, steps = _tiles(problem, TILE), -(-problem.k // STEP)
-    places = BLOCKS_PER_SM * sm_count
-    at_once = {
-        blocks: min(places // blocks * of_32 // 32 // tiles, steps // LEAST_STEPS // blocks, MOST_CLUSTERS)
-        for blocks, of_32 in RESIDENT_OF_32.items()
-    }
-    most = max(1, *(blocks * clusters for blocks, clusters in at_once.items()))
-    blocks = max((size for size, clusters in at_once.items() if 10 * size * clusters >= 9 * most), default=1)
-    slice_steps = -(-steps // (blocks * max(1, at_once[blocks])))
-    return Slices(blocks, -(-steps // (blocks * slice_steps)), slice_steps)
+
+def _divisions(problem: Problem, sm_count: int) -> Iterator[Division]:
+    """All of a tile's K in a block; or by clusters of each size, one, or as many as run at once with other tiles'."""
+    yield Division(WHOLE, _across(problem.k, WHOLE.step))
+    steps = _across(problem.k, SPLIT.step)
+    for blocks in RESIDENT_OF_32:
+        resident = _resident(SPLIT, blocks, sm_count)
+        for slices in {1, min(resident // _tiles(problem), steps // blocks)} if resident else ():
+            if 1 <= slices * blocks <= steps:
+                each = -(-steps // (blocks * slices))
+                yield Division(SPLIT, each, blocks, -(-steps // (blocks * each)))
+
+
+def _resident(entry: Entry, blocks: int, sm_count: int) -> int:
+    """Clusters of so many blocks that run at once."""
+    return entry.blocks_per_sm * sm_count // blocks * RESIDENT_OF_32[blocks] // 32
+
+
+def _cycles(problem: Problem, shared_out: Division, sm_count: int) -> float:
+    """Estimate cycles: rounds of as many blocks as run at once, each as long as its start and its products."""
+    entry = shared_out.entry
+    clusters = _tiles(problem) * shared_out.slices
+    rounds = -(-clusters // max(1, _resident(entry, shared_out.blocks, sm_count)))
+    step = entry.blocks_per_sm * TILE * TILE * entry.step / (LANES * SMALL_FMA_SHARE)
+    sums = CLUSTER_SUMS * (shared_out.blocks > 1) + SECOND_KERNEL * (shared_out.slices > 1)
+    return rounds * (SMALL_START + shared_out.steps * step) + sums
 
 
 def small_cycles(problem: Problem, sm_count: int) -> float:
-    """Estimate the cycles of ``sgemm_small``: rounds of two blocks an SM, each as long as its start and its slice."""
-    rounds = -(-_tiles(problem, TILE) // (BLOCKS_PER_SM * sm_count))
-    step = BLOCKS_PER_SM * TILE * TILE * STEP / (LANES * SMALL_FMA_SHARE)
-    return rounds * (SMALL_START + slices(problem, sm_count).steps * step)
+    """Estimate the cycles of these kernels."""
+    return _cycles(problem, division(problem, sm_count), sm_count)
 
 
 def summit_cycles(stage: Stage, problem: Problem, sm_count: int) -> float:
     """Estimate the cycles of ``transpose_a`` and ``sgemm_hopper``: all workers share all tiles' products evenly."""
-    tiles = _tiles(problem, stage.tile["BM"], stage.tile["BN"])
+    tiles = _across(problem.m, stage.tile["BM"]) * _across(problem.n, stage.tile["BN"])
     products = tiles * stage.tile["BM"] * stage.tile["BN"] * problem.k
-    sums = SUMMIT_SUM * BLOCKS_PER_SM * sm_count / tiles
+    sums = SUMMIT_SUM * 2 * sm_count / tiles
     return SUMMIT_START + sums + products / (LANES * sm_count * SUMMIT_FMA_SHARE)
 
 
-def _tiles(problem: Problem, rows: int, columns: int | None = None) -> int:
-    return -(-problem.m // rows) * -(-problem.n // (columns or rows))
+def _across(size: int, piece: int = TILE) -> int:
+    """Return the pieces that cover a size."""
+    return -(-size // piece)
+
+
+def _tiles(problem: Problem) -> int:
+    return _across(problem.m) * _across(problem.n)
 
 
 def _beats_summit(stage: Stage, problem: Problem, sm_count: int) -> bool:
     return small_cycles(problem, sm_count) < summit_cycles(stage, problem, sm_count)
 
 
-def _beats_second_kernel(_stage: Stage, problem: Problem, sm_count: int) -> bool:
-    fits = _tiles(problem, TILE) <= BLOCKS_PER_SM * sm_count
-    return fits and slices(problem, sm_count).clusters < SECOND_KERNEL_FROM
+def _is_one_round(_stage: Stage, problem: Problem, sm_count: int) -> bool:
+    return _tiles(problem) <= WHOLE.blocks_per_sm * sm_count
 
 
 _RULES: Mapping[str, Callable[[Stage, Problem, int], bool]] = {
     "transposed": _beats_summit,
-    "split": _beats_second_kernel,
+    "split": _is_one_round,
 }
-"""By ``plan``: whether the kernel is faster than those of the plan; of the slices' plan, as far as both were measured:
-tiles of one round."""
+"""By ``plan``: whether these kernels are faster than those of the plan; of the slices' plan, as far as both were
+measured: tiles of one round."""

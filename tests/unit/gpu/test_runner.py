@@ -87,7 +87,7 @@ def dense(problem: Problem, shift: int = 0) -> Layout:
 def test_kernels_of_the_second_source_are_taken_from_its_cubin(
     h200: Runner, launched: list[tuple[str, str]], stage: str
 ) -> None:
-    small, one = Problem(512, 512, 512), subject(stage)
+    small, one = Problem(1024, 1024, 1024), subject(stage)
     assert one.stage.second_file
     for _ in range(2):
         h200.launch(one, small, dense(small))
@@ -96,7 +96,7 @@ def test_kernels_of_the_second_source_are_taken_from_its_cubin(
 
 
 def test_the_stage_s_own_kernels_are_taken_from_its_first_cubin(h200: Runner, launched: list[tuple[str, str]]) -> None:
-    large, small, one = Problem(4096, 4096, 4096), Problem(512, 512, 512), subject("sgemm-hopper")
+    large, small, one = Problem(4096, 4096, 4096), Problem(1024, 1024, 1024), subject("sgemm-hopper")
     h200.launch(one, large, dense(large))
     assert launched == [(FAST, "transpose_a"), (FAST, "sgemm_hopper")]
     h200.launch(one, small, dense(small))  # both in turn in one process, as a bench of many sizes does
