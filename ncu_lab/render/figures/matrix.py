@@ -39,7 +39,8 @@ _GAP_PX = 22
 class PanelSpec:
     """A panel's words and its room: a share of what is left, and px for text, right of its axis if it has one.
 
-    ``short`` is the note where the whole does not fit.
+    ``short`` is the note where the whole does not fit. Below ``least_px`` a heading, or words in place of marks, would
+    touch the next panel.
     """
 
     title: str
@@ -47,13 +48,14 @@ class PanelSpec:
     share: float
     side_px: int
     short: str = ""
+    least_px: int = 0
 
 
 PANELS: Mapping[PanelName, PanelSpec] = {
     "duration": PanelSpec("Duration", "log · bar = gap to cuBLAS, %", 0.285, 0),
     "stalls": PanelSpec("What the warps wait for", "% of warp-cycles · right: cycles per instruction", 0.37, 44),
-    "sectors": PanelSpec("Sectors / request", "● loads ◇ stores | ideal", 0.135, 0, "● loads ◇ stores"),
-    "conflicts": PanelSpec("Bank conflicts", "÷ conflict-free", 0.125, 0),
+    "sectors": PanelSpec("Sectors / request", "● loads ◇ stores | ideal", 0.135, 0, "● loads ◇ stores", 120),
+    "conflicts": PanelSpec("Bank conflicts", "÷ conflict-free", 0.125, 0, least_px=112),
     "occupancy": PanelSpec("Occupancy", "achieved | max · regs", 0.085, 62),
     "theory": PanelSpec("Expected", "✓ met ✗ missed – not collected", 0.0, 94, "✓ met ✗ missed"),
 }
@@ -89,15 +91,23 @@ def ladder_matrix(
     canvas = Canvas(theme, width)
     left = names_px(rows)
     plot = max(600, width - left - _RIGHT_PX)
-    free = plot - sum(spec.side_px for spec in PANELS.values()) - _GAP_PX * (len(PANELS) - 1)
+    widths = _widths(plot - sum(spec.side_px for spec in PANELS.values()) - _GAP_PX * (len(PANELS) - 1))
     x = 0.0
     for number, (name, spec) in enumerate(PANELS.items(), start=1):
-        panel = Panel(number, x, free * spec.share or spec.side_px, plot)
+        panel = Panel(number, x, widths[name] or spec.side_px, plot)
         _draw_panel(canvas, panel, name, rows, ladder, scale, family)
         room = panel.width + (spec.side_px if spec.share else 0) + _GAP_PX
         canvas.caption(panel, spec.title, _caption(name, scale, ladder, room))
         x += panel.width + spec.side_px + _GAP_PX
     return finish(canvas, rows, selected, left, plot, TOP_PX)
+
+
+def _widths(free: float) -> dict[PanelName, float]:
+    """Divide a width in px among the panels by their shares, those that would be too narrow at their least first."""
+    widths = {name: float(spec.least_px) for name, spec in PANELS.items() if free * spec.share < spec.least_px}
+    others = sum(spec.share for name, spec in PANELS.items() if name not in widths)
+    left = free - sum(widths.values())
+    return widths | {name: left * spec.share / others for name, spec in PANELS.items() if name not in widths}
 
 
 def ladder_panel(

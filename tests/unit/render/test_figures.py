@@ -194,6 +194,21 @@ def test_duration_labels_fit_into_their_panel(ladder, width):
             assert at + annotation.xshift + text_width(shown) <= end + 1
 
 
+@pytest.mark.parametrize("width", [1100, 1184, 1358, 2460])
+def test_headings_and_words_in_place_of_marks_end_before_the_next_panel(ladder, width):
+    figure = matrix.ladder_matrix(ladder, LIGHT, width)
+    plot = width - figure.layout.margin.l - figure.layout.margin.r
+    headings = [one for one in figure.layout.annotations if one.yref == "paper" and one.text.startswith("<b>")]
+    starts = [one.x * plot for one in headings]
+    ends = {one.x * plot: text_width(one.text[3:-4], one.font.size * 1.08) for one in headings}  # bold is wider
+    for one in figure.layout.annotations:
+        if one.text == "no shared memory":
+            ends[one.x * plot] = text_width(one.text, one.font.size)
+    assert (len(starts), len(ends)) == (len(matrix.PANELS), len(matrix.PANELS) + 1)
+    for x, wide in ends.items():
+        assert x + wide <= min((start for start in starts if start > x), default=plot) - 8
+
+
 def test_kernel_names_are_text_never_markup():
     assert plain("gemm<float, 8> & co") == "gemm&lt;float, 8&gt; &amp; co"
     hostile = replace(builders.STAGES["2d"], id="<img src=x>")
