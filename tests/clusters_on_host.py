@@ -45,6 +45,6 @@ def build(folder: Path, change: Callable[[str], str] = lambda text: text) -> Pat
 
 
 def run(program: Path, cases: Sequence[tuple[float, ...]]) -> subprocess.CompletedProcess[str]:
-    """Run groups of eleven numbers; see ``run_clusters.cpp``."""
+    """Run groups of twelve numbers; see ``run_clusters.cpp``."""
     words = [str(value) for case in cases for value in case]
     return subprocess.run([str(program), *words], capture_output=True, text=True, check=False, timeout=120)

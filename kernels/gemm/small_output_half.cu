@@ -7,14 +7,12 @@
 //             several clusters share a tile, the last to come adds up theirs.
 // Bottleneck: latency of the launch, of the first boxes and of the sums' way; then what L2 delivers.
 // Launch:     clusters of share * slices blocks of 160 threads: x has those of a column of tiles, y the columns, z the clusters
-//             of a tile. Shared memory lets two blocks run on an SM. See ncu_lab/gpu/small_output_half.py.
+//             of a tile. See ncu_lab/gpu/small_output_half.py.
 // Assumes:    that of wgmma's fast path. share and slices are powers of two; slices * clusters are no more than steps of k.
 //             Launches follow each other in a stream; where several clusters share a tile, tiles * slices are MOST_ARRIVALS
 //             at most.
 //
 // Its sizes are not those of stages.toml, which belong to the stage whose second source it is.
-
-#include <stddef.h>
 
 #include "../wgmma.cuh"
 
@@ -28,24 +26,20 @@ constexpr int B_ROWS = CHUNKS * STEP;                // rows of ROW bytes of B: 
 constexpr uint32_t A_BYTES = TILE_M * ROW, STAGE_BYTES = A_BYTES + B_ROWS * ROW;
 constexpr int LOG_QUADS = 4, QUADS = TILE_N / 8;     // of a thread: two neighbours in each of two rows, in every eighth column
 constexpr uint32_t TILE_BYTES = TILE_M * TILE_N * 4;
-constexpr int DEPTH = 4;                             // stages; one less where sums of other blocks come in
+constexpr int MOST_STAGES = 8;
 constexpr int MOST_SLICES = 8;                       // of a cluster
 static_assert(STEP * 2 == ROW, "a row of A's box is one row of the swizzle");
 static_assert(QUADS == 1 << LOG_QUADS && QUADS % MOST_SLICES == 0, "every block of a cluster adds up as many quads");
 
-struct Shared {
-  union {
-    unsigned char stage[DEPTH][STAGE_BYTES];  // A: TILE_M rows of 128 bytes; B: B_ROWS of them
-    struct {
-      unsigned char fewer[DEPTH - 1][STAGE_BYTES];
-      float4 sums[QUADS][WARPGROUP];  // [slice][quad that this block adds up][thread]: no stage lies here meanwhile
-    };
-  };
-  uint64_t full[DEPTH], empty[DEPTH];
+/// What shared memory begins with. Behind it, from HEAD bytes on: stages, each of TILE_M rows of 128 bytes of A and B_ROWS of B,
+/// and sums, [slice][quad that this block adds up][thread], where a tile's K is shared out.
+struct Head {
+  uint64_t full[MOST_STAGES], empty[MOST_STAGES];
   uint64_t summed;  // whether all slices' sums have come in
   int last;         // whether this cluster is the last of its tile
 };
-static_assert(sizeof(Shared) <= 106 * 1024, "what ncu_lab/gpu/small_output_half.py asks for");
+constexpr uint32_t HEAD = 1024;
+static_assert(sizeof(Head) <= HEAD, "stages begin at a multiple of 1 KiB, for the swizzle");
 
 }  // namespace small_output_half
 
@@ -55,19 +49,17 @@ extern "C" __global__ void __launch_bounds__(small_output_half::BLOCK, 2)
                 int log_share,   // 1 << log_share blocks of a cluster lie below each other and share B's tiles
                 int log_slices,  // of K in a cluster, as an exponent too
                 int slice_steps, int longer,     // steps of k of a slice; the first `longer` of a tile have one more
+                int stages,                      // MOST_STAGES at most
                 float4* __restrict__ partial) {  // [tile][cluster][quad][thread], where several clusters share a tile
   using namespace small_output_half;
-  extern __shared__ __align__(1024) unsigned char boxes[];
-  Shared& s = *reinterpret_cast<Shared*>(boxes);
-  const uint32_t base = shared_address(boxes);
-  const uint32_t full = base + offsetof(Shared, full), empty = base + offsetof(Shared, empty);
-  const uint32_t sums = base + offsetof(Shared, sums), summed = base + offsetof(Shared, summed);
+  Head& head = dynamic_shared<Head>();
+  const uint32_t full = shared_address(head.full), empty = shared_address(head.empty), summed = shared_address(&head.summed);
+  const uint32_t base = shared_address(&head) + HEAD, sums = base + stages * STAGE_BYTES;
 
   const int rank = cluster_rank(), group = cluster_x();
   const int share = 1 << log_share, slices = 1 << log_slices, clusters = gridDim.z, cluster = blockIdx.z;
   const int member = rank & (share - 1), slice = rank >> log_share;
   const bool alone = slices * clusters == 1;
-  const int stages = alone ? DEPTH : DEPTH - 1;
   const int tile_row = group * share + member, row = tile_row * TILE_M, col = blockIdx.y * TILE_N;
   const int of_tile = cluster * slices + slice;  // which slice of the tile's K this is
   const int first = of_tile * slice_steps + min(of_tile, longer), steps = slice_steps + (of_tile < longer);
@@ -208,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(small_output_half::BLOCK, 2)
     }
   }
 
-  if (clusters > 1 && last_to_come(&arrivals[tile * slices + slice], clusters, &s.last) && tid < WARPGROUP) {
+  if (clusters > 1 && last_to_come(&arrivals[tile * slices + slice], clusters, &head.last) && tid < WARPGROUP) {
     const float4* all = partial + static_cast<size_t>(tile) * clusters * (QUADS * WARPGROUP);
 #pragma unroll 1
     for (int i = 0; i < quads; ++i) {

@@ -7,6 +7,7 @@ are those of an H200 (``kernels/experiments/README.md``): measured of ``gemm_wgm
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncu_lab.gpu.kernel_launch import Float, Int, KernelLaunch, Pointer, TensorMap, Workspace
@@ -21,12 +22,18 @@ PLAN = "clustered"
 
 TILE_M, TILE_N, STEP = 64, 128, 64
 THREADS = 160
-SHARED_BYTES = 108_544
-"""Three stages of 24 KiB and the sums of a tile, or four stages; barriers in the last KiB. Two blocks fit on an SM."""
 
-BLOCKS_PER_SM = 2
+HEAD_BYTES, STAGE_BYTES, SUMS_BYTES = 1_024, 24_576, 32_768
+"""Of a block's shared memory: barriers, a stage, and the sums of other blocks where a tile's K is shared out."""
+
+STAGES: Mapping[int, tuple[int, int]] = {1: (8, 8), 2: (4, 3)}
+"""By the blocks that an SM holds at once: as many stages as fit without and with the sums of other blocks."""
+
 SIZES = (1, 2, 4, 8)
-"""Blocks of a cluster, and in it those that share B and slices of K: powers of two; any GPU takes eight."""
+"""Blocks of a cluster, and slices of K in it: powers of two; any GPU takes eight."""
+
+SHARES = (1, 2, 4)
+"""Blocks of a cluster that share B: each waits for all."""
 
 CLUSTERS = (1, 2, 4, 8, 16)
 """That may share a tile: the last to come adds up the sums of all."""
@@ -40,10 +47,14 @@ START = 13_000
 SUMS, MEETING, MEETING_EACH = 1_500, 4_000, 100
 """Cycles until slices of a cluster are added up; then of clusters that share a tile, and for each of them."""
 
-A_BYTES, B_BYTES = TILE_M * STEP * 2, TILE_N * STEP * 2  # of a stage
-SM_BYTES_PER_CYCLE, L2_BYTES_PER_CYCLE, DRAM_BYTES_PER_CYCLE = 48, 3_600, 2_170
-"""What boxes arrive with: at one SM, three stages under way for some 1,500 cycles; at all of them out of L2 (7.1 TB/s);
-and from DRAM (4.3 TB/s); at 1.98 GHz."""
+A_BYTES, B_BYTES = 8_192, 16_384
+"""Of a stage."""
+
+SM_BYTES_PER_CYCLE, L2_BYTES_PER_CYCLE, DRAM_BYTES_PER_CYCLE = 56, 3_600, 2_170
+"""What boxes arrive with at most: at one SM; at all of them out of L2 (7.1 TB/s); from DRAM (4.3 TB/s); at 1.98 GHz."""
+
+BOX_CYCLES = 1_500
+"""From the request of a box to its arrival, under load: what an SM receives is bounded by the stages under way."""
 
 LARGE_START, LARGE_STEP = 19_000, 1_200
 """Of ``gemm_wgmma``: cycles of a launch without its products, and of a step of 64 k of a wave. Within 7 % of what was
@@ -58,16 +69,33 @@ class Division:
         share: Blocks of a cluster that lie below each other and share the tiles of B.
         slices: Of a tile's K in a cluster: their sums meet in shared memory.
         clusters: That share a tile: their sums meet in the workspace.
+        per_sm: Blocks that an SM can hold at once, by their shared memory.
     """
 
     share: int
     slices: int
     clusters: int
+    per_sm: int
 
     @property
     def size(self) -> int:
         """Blocks of a cluster."""
         return self.share * self.slices
+
+    @property
+    def alone(self) -> bool:
+        """Whether one block takes all of a tile's K."""
+        return self.slices * self.clusters == 1
+
+    @property
+    def stages(self) -> int:
+        """Steps of K that a block holds or has under way."""
+        return STAGES[self.per_sm][0 if self.alone else 1]
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block."""
+        return HEAD_BYTES + self.stages * STAGE_BYTES + (0 if self.alone else SUMS_BYTES)
 
 
 def instead_of(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kernels | None:
@@ -108,31 +136,40 @@ def launch(stage: Stage, problem: Problem, layout: Layout, division: Division) -
             TensorMap(stage.dtype, layout.b, n, k, layout.ldb * element, (128 // element, box_rows), 128),
             *(Pointer(layout.c), Int(m), Int(n), Int(layout.ldc), Float(problem.alpha), Float(problem.beta)),
             *(Int(division.share.bit_length() - 1), Int(division.slices.bit_length() - 1)),
-            *(Int(steps // slices), Int(steps % slices), Pointer(partial)),
+            *(Int(steps // slices), Int(steps % slices), Int(division.stages), Pointer(partial)),
         ),
         cluster=division.size,
-        shared_bytes=SHARED_BYTES,
+        shared_bytes=division.shared_bytes,
         second=True,
     )
     return (multiply,), workspace.bytes
 
 
 def divide(problem: Problem, sm_count: int) -> Division | None:
-    """Return the division that takes the fewest cycles, of those whose blocks all run at once; None for none."""
-    possible = (Division(*shares) for shares in itertools.product(SIZES, SIZES, CLUSTERS))
+    """Return the division that takes the fewest cycles, of those whose blocks all run at once; None for none.
+
+    Of several, as where DRAM is what takes longest, that of most blocks: more has then been asked for.
+    """
+    possible = (Division(*shares) for shares in itertools.product(SHARES, SIZES, CLUSTERS, STAGES))
     fitting = [division for division in possible if _fits(problem, division, sm_count)]
-    return min(fitting, key=lambda division: small_cycles(problem, division, sm_count), default=None)
+    return min(
+        fitting,
+        key=lambda one: (small_cycles(problem, one, sm_count), -_blocks(problem, one)),
+        default=None,
+    )
 
 
 def small_cycles(problem: Problem, division: Division, sm_count: int) -> float:
     """Estimate the cycles of ``wgmma_small``: a start, boxes as fast as the slowest of three links, sums.
 
-    Products take less than boxes: 256 cycles of a step, whose boxes an SM receives in 512.
+    Products take less than boxes: 256 cycles of a step, whose boxes an SM receives in 439 at least.
     """
     steps = _tiles(problem)[2]
     slices = division.slices * division.clusters
     blocks = _blocks(problem, division)
-    at_sm = -(-blocks // sm_count) * (A_BYTES + B_BYTES) / SM_BYTES_PER_CYCLE
+    at_one = -(-blocks // sm_count)
+    under_way = at_one * division.stages * STAGE_BYTES
+    at_sm = at_one * STAGE_BYTES / min(SM_BYTES_PER_CYCLE, under_way / BOX_CYCLES)
     from_l2 = blocks * (A_BYTES + B_BYTES / division.share) / L2_BYTES_PER_CYCLE
     from_dram = 2 * (problem.m + problem.n) * problem.k / DRAM_BYTES_PER_CYCLE
     boxes = max(-(-steps // slices) * max(at_sm, from_l2), from_dram)
@@ -163,7 +200,7 @@ def _fits(problem: Problem, division: Division, sm_count: int) -> bool:
     rows, columns, steps = _tiles(problem)
     if division.size > SIZES[-1] or division.share > rows or division.slices * division.clusters > steps:
         return False
-    resident = BLOCKS_PER_SM * sm_count // division.size * RESIDENT_OF_32[division.size] // 32
+    resident = division.per_sm * sm_count // division.size * RESIDENT_OF_32[division.size] // 32
     counters = -(-rows // division.share) * division.size * columns
     fits = _blocks(problem, division) <= resident * division.size
     return fits and (division.clusters == 1 or counters <= MOST_ARRIVALS)

@@ -34,7 +34,7 @@ def test_right_at_every_shape_and_division(division: tuple[int, int, int], kerne
     m, longest = share * 64 - 40, least * (4 if least <= 2 else 1) + 1
     shapes = [(m, 128, 64 * least, 0), (m, 72, 64 * least + 8, 8), (65, 136, 64 * longest - 24, 16)]
     cases = [
-        (*shape, *scales, *division, order, min(2, clusters))
+        (*shape, *scales, *division, (3, 8, 4)[order], order, min(2, clusters))
         for order, (shape, scales) in enumerate(zip(shapes, ((1.0, 0.0), (1.5, -0.5), (2.0, 1.0)), strict=True))
     ]
     ran = run(kernel, cases)
@@ -71,7 +71,7 @@ def test_a_mistake_is_seen(was: str, becomes: str, division: tuple[int, int, int
         return text.replace(was, becomes)
 
     program = build(tmp_path / "wrong", change)
-    cases = [(128, 128, k, 0, 1.0, 0.0, *division, order, 1) for order in range(3)]
+    cases = [(128, 128, k, 0, 1.0, 0.0, *division, 3, order, 1) for order in range(3)]
     ran = run(program, cases)
     assert ran.returncode != 0
     assert ran.stdout, "it stops with a reason of its own"

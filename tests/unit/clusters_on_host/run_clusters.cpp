@@ -1,6 +1,6 @@
-// Runs wgmma_small on the CPU. Compiled with -DKERNEL="file". Arguments: groups of eleven, `m n k pad alpha beta share slices
-// clusters order launches`: pad elements (a multiple of 8) after each row, how the problem is divided, the seed of all
-// that is left to chance, and how often it is launched. Prints what is wrong with each. All values are small integers, so
+// Runs wgmma_small on the CPU. Compiled with -DKERNEL="file". Arguments: groups of twelve, `m n k pad alpha beta share slices
+// clusters stages order launches`: pad elements (a multiple of 8) after each row, how the problem is divided, the seed of
+// all that is left to chance, and how often it is launched. Prints what is wrong with each. All values are small integers, so
 // results must be equal; C begins as NaN where beta is 0, and what surrounds it must stay as it is.
 
 #include <ucontext.h>
@@ -21,7 +21,7 @@
 namespace host {
 
 constexpr int THREADS = small_output_half::BLOCK;
-constexpr size_t STACK_BYTES = 48 << 10, SHARED_BYTES = 108544;
+constexpr size_t STACK_BYTES = 48 << 10;
 constexpr unsigned char POISON = 0x7E;  // a large number in FP16 and FP32
 
 [[noreturn]] static void fail(const char* what) {
@@ -152,7 +152,7 @@ static void add_thread(Block* block, int id, int begin) {
   threads.push_back(std::move(thread));
 }
 
-static void run_grid(Index grid, int cluster_size) {
+static void run_grid(Index grid, int cluster_size, size_t shared_bytes) {
   grid_dim = grid;
   blocks.clear(), clusters.clear(), threads.clear(), late.clear();
   for (int z = 0; z < grid.z; ++z) {
@@ -163,7 +163,7 @@ static void run_grid(Index grid, int cluster_size) {
         block->rank = x % cluster_size;
         if (block->rank == 0) clusters.emplace_back();
         block->cluster = static_cast<int>(clusters.size()) - 1;
-        block->memory.assign(SHARED_BYTES, POISON);
+        block->memory.assign(shared_bytes, POISON);
         clusters.back().blocks.push_back(block.get());
         blocks.push_back(std::move(block));
       }
@@ -332,9 +332,9 @@ void products_end() {
 static int rounded_up(int a, int b) { return (a + b - 1) / b; }
 
 static bool run(const double* of) {
-  const int m = of[0], n = of[1], k = of[2], pad = of[3], share = of[6], slices = of[7], clusters_of_tile = of[8];
+  const int m = of[0], n = of[1], k = of[2], pad = of[3], share = of[6], slices = of[7], clusters_of_tile = of[8], stages = of[9];
   const float alpha = of[4], beta = of[5];
-  chance.seed(static_cast<unsigned>(of[9]));
+  chance.seed(static_cast<unsigned>(of[10]));
   const int lda = k + pad, ldb = n + pad, ldc = n + pad;
   std::vector<Half> a(static_cast<size_t>(m) * lda, Half(NAN)), b(static_cast<size_t>(k) * ldb, Half(NAN));
   std::vector<float> c(static_cast<size_t>(m) * ldc), before;
@@ -347,13 +347,16 @@ static bool run(const double* of) {
   const int rows = rounded_up(rounded_up(m, 64), share), columns = rounded_up(n, 128), steps = rounded_up(k, 64);
   std::vector<float4> partial(static_cast<size_t>(rows) * share * columns * clusters_of_tile * 64 * 128 / 4, {NAN, NAN, NAN, NAN});
   const auto log2 = [](int of) { return __builtin_ctz(of); };
-  for (int launch = 0; launch < of[10]; ++launch) {
+  const bool alone = slices * clusters_of_tile == 1;
+  const size_t bytes_of_block = small_output_half::HEAD + stages * small_output_half::STAGE_BYTES +
+                                (alone ? 0 : small_output_half::TILE_BYTES);
+  for (int launch = 0; launch < of[11]; ++launch) {
     before = c;
     body = [&] {
       wgmma_small(map_a, map_b, c.data(), m, n, ldc, alpha, beta, log2(share), log2(slices),
-                  steps / (slices * clusters_of_tile), steps % (slices * clusters_of_tile), partial.data());
+                  steps / (slices * clusters_of_tile), steps % (slices * clusters_of_tile), stages, partial.data());
     };
-    run_grid({rows * share * slices, columns, clusters_of_tile}, share * slices);
+    run_grid({rows * share * slices, columns, clusters_of_tile}, share * slices, bytes_of_block);
     for (int i = 0; i < m; ++i) {
       for (int j = 0; j < ldc; ++j) {
         const size_t at = static_cast<size_t>(i) * ldc + j;
@@ -378,9 +381,9 @@ static bool run(const double* of) {
 
 int main(int count, char** words) {
   bool right = true;
-  for (int i = 1; i + 10 < count; i += 11) {
-    double of[11];
-    for (int j = 0; j < 11; ++j) of[j] = atof(words[i + j]);
+  for (int i = 1; i + 11 < count; i += 12) {
+    double of[12];
+    for (int j = 0; j < 12; ++j) of[j] = atof(words[i + j]);
     right &= run(of);
   }
   return right ? 0 : 1;
