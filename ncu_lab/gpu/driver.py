@@ -126,11 +126,12 @@ def prepare(
     Raises:
         DriverError: When the GPU cannot give a block so much shared memory, or a tensor map breaks a rule of CUDA's.
     """
-    if launch.shared_bytes:
+    # Only ever raised: another launch of the function that was prepared before may need more than this one.
+    if launch.shared_bytes > _attribute(driver, function, _MAX_DYNAMIC_SHARED_BYTES):
         driver("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED_BYTES, launch.shared_bytes)
     values = [_value(driver, argument, workspace) for argument in launch.arguments]
     pointers = (c_void_p * len(values))(*(addressof(value) for value in values))
-    if launch.early and _binary_version(driver, function) < _FIRST_EARLY_START:
+    if launch.early and _attribute(driver, function, _BINARY_VERSION) < _FIRST_EARLY_START:
         launch = replace(launch, early=False)
     config = config_of(launch, stream)
 
@@ -140,11 +141,11 @@ def prepare(
     return enqueue
 
 
-def _binary_version(driver: Driver, function: c_void_p) -> int:
-    """Return the compute capability that a kernel was compiled for, as 10 * major + minor."""
-    version = c_int()
-    driver("cuFuncGetAttribute", byref(version), _BINARY_VERSION, function)
-    return version.value
+def _attribute(driver: Driver, function: c_void_p, attribute: int) -> int:
+    """Return an attribute of a kernel; its binary version is 10 * major + minor of what it was compiled for."""
+    value = c_int()
+    driver("cuFuncGetAttribute", byref(value), attribute, function)
+    return value.value
 
 
 def _value(driver: Driver, argument: Argument, workspace: int) -> Any:

@@ -18,15 +18,20 @@ class Recorder:
 
     def __init__(self, compiled_for: int = 90) -> None:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        self._compiled_for = compiled_for
+        self.attributes = {
+            6: compiled_for,
+            8: 48 * 1024,
+        }  # CU_FUNC_ATTRIBUTE_BINARY_VERSION, …_MAX_DYNAMIC_SHARED_SIZE_…
 
     def __call__(self, name: str, *arguments: Any) -> None:
+        if name == "cuFuncGetAttribute":
+            ctypes.cast(arguments[0], ctypes.POINTER(ctypes.c_int))[0] = self.attributes[arguments[1]]
+            return
         self.calls.append((name, arguments))
+        if name == "cuFuncSetAttribute":
+            self.attributes[arguments[1]] = arguments[2]
         if name == "cuTensorMapEncodeTiled":
             ctypes.memset(arguments[0].value, 0xAB, 128)
-        if name == "cuFuncGetAttribute":
-            assert arguments[1] == 6  # CU_FUNC_ATTRIBUTE_BINARY_VERSION
-            ctypes.cast(arguments[0], ctypes.POINTER(ctypes.c_int))[0] = self._compiled_for
 
     @property
     def as_driver(self) -> Driver:
@@ -79,6 +84,13 @@ def test_dynamic_shared_memory_is_asked_for_once() -> None:
     call()
     assert [name for name, _ in driver.calls] == ["cuFuncSetAttribute", "cuLaunchKernelEx"]
     assert driver.calls[0][1][1:] == (8, 107904)
+
+
+def test_a_launch_with_less_shared_memory_takes_none_from_one_with_more() -> None:
+    driver = Recorder()
+    for size in (107904, 4096, 81920, 120000):
+        prepare(driver.as_driver, c_void_p(1), kernel(shared_bytes=size), 0, 0)
+    assert [arguments[2] for name, arguments in driver.calls if name == "cuFuncSetAttribute"] == [107904, 120000]
 
 
 @pytest.mark.parametrize(("compiled_for", "attributes"), [(80, 0), (89, 0), (90, 1), (120, 1)])
