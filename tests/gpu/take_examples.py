@@ -32,8 +32,8 @@ MOVED = 0.02
 
 BY_HAND = """
 By hand:
-1. tests/data/verdicts.toml: reasons get the new figures of what is listed above; what is not launched any more goes; what
-   is new gets its label from its counters. Then: PYTHONPATH=tests python -m verdict_tables --write
+1. tests/data/verdicts.toml: reasons get the new figures of what is listed above; what is launched no more goes; what is
+   new gets its label from its counters. Then: PYTHONPATH=tests python -m verdict_tables --write
 2. docs/expectations.md: "Missed, and why" tells of all that are missed now and of none that is met, with the new run's
    figures. Expectations stay as they are.
 3. docs/, README.md: sentences that quote figures of the old runs. git diff of the blocks beside them shows what moved.

@@ -22,12 +22,12 @@ from ncu_lab.store import Store
 from ncu_lab.workflows.climbing import ladder
 
 FP32_STAGES = (
-    "naive", "coalesced", "smem", "smem-conflict", "smem-padded", "1d", "2d", "vectorized", "double-buffered",
-    "warptiled", "sgemm-hopper", "splitk", "cublas-fp32",
+    "naive", "coalesced", "smem", "smem-conflict", "smem-padded", "1d", "2d", "vectorized", "autotuned",
+    "double-buffered", "warptiled", "sgemm-hopper", "splitk", "cublas-fp32", "cutlass-fp32",
 )  # fmt: skip
 TENSOR_STAGES = {
     "wmma": "fp16", "wmma-tiled": "fp16", "mma-sync": "fp16", "wgmma": "bf16", "wgmma-fp16": "fp16",
-    "cublas-tf32": "tf32", "cublas-fp16": "fp16", "cublas-bf16": "bf16",
+    "cublas-tf32": "tf32", "cublas-fp16": "fp16", "cublas-bf16": "bf16", "cutlass-bf16": "bf16",
 }  # fmt: skip
 SIZES = (1024, 4096)
 

@@ -189,8 +189,11 @@ def test_one_name_is_wrong_usage_and_an_unreadable_file_is_unusable(tmp_path):
 def test_the_steps_of_the_ladder_add_up_to_the_whole():
     lines = run("ladder", "--steps", "--example").splitlines()
     assert max(map(len, lines)) <= 80
-    assert any(line.split()[:4] == ["1d", "▼", "1.90×", "−0.95"] for line in lines)
-    assert any(line.split()[:5] == ["naive", "→", "sgemm-hopper", "▼", "115×"] for line in lines)
+    (step,) = (line.split() for line in lines if line.split()[:2] == ["1d", "▼"])
+    assert step[3] == "−0.95"  # instructions, which every recording counts alike
+    assert 1.8 < float(step[2].removesuffix("×")) < 2.0
+    chain = next(line.split() for line in lines if line.startswith("naive → sgemm-hopper "))
+    assert 105 < float(chain[4].removesuffix("×")) < 125
     assert lines[-1] == "Next: ncu-lab diff warptiled sgemm-hopper --example"
     document = json.loads(run("ladder", "--example", "--format", "json"))
     stages = {row["stage"]: row for row in document["stages"]}

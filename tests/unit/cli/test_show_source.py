@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from example_runs import example
@@ -26,14 +27,21 @@ def run(*arguments):
     return result.stdout
 
 
+def share(line):
+    """Return the share of samples that a line of the table has, in percent."""
+    return float(re.search(r"([\d.]+) %", line)[1])
+
+
 def test_the_line_that_causes_conflicts_and_the_line_that_waits():
     lines = run(*AT_4096, "--stage", "smem-conflict", "--source").splitlines()
-    assert "  conflicts cost    at most 8.02 ms of 23.0 ms at stake; waits for it 54 %" in lines
+    stake = next(line for line in lines if line.startswith("  conflicts cost  "))
+    assert re.fullmatch(r"  conflicts cost    at most 8\.0\d ms of 23\.0 ms at stake; waits for it 5\d %", stake)
     assert "  mostly by         kernels/gemm/04_smem_conflict.cu:31, STS 32.0×" in lines
     cause, victim = (next(line for line in lines if line.startswith(f"  {number}  ")) for number in (31, 37))
-    assert ("32.0× ✗" in cause, "14.0 %" in cause) == (True, True)
-    assert ("1.00×" in victim, "68.9 %" in victim) == (True, True)
-    assert lines[-1] == "… and 16 more lines (0.2 % of samples); all: --lines 0"
+    assert "32.0× ✗" in cause
+    assert "1.00×" in victim
+    assert share(victim) > 4 * share(cause) > 40  # percent: nine of ten samples are of the two lines, and most wait
+    assert re.fullmatch(r"… and \d+ more lines \(0\.\d % of samples\); all: --lines 0", lines[-1])
     assert max(map(len, lines)) <= 80
 
 
@@ -43,7 +51,7 @@ def test_wide_terminals_show_more(monkeypatch):
     assert not any(line.startswith(("no room", "…")) for line in lines)
     assert 80 < max(map(len, lines)) <= 200
     hot = next(line for line in lines if line.startswith("  70"))
-    assert "27 % dispatch" in hot
+    assert re.search(r"2\d % dispatch", hot)
     assert "2.15 G" in hot
 
 
@@ -58,8 +66,7 @@ def test_instructions_by_samples():
 def test_json_has_all_lines_and_their_sum_is_the_launch():
     document = json.loads(run(*AT_4096, "--stage", "2d", "--source", "--format", "json"))
     (launch,) = document["launches"]
-    assert len(launch["source"]) == 28
-    assert sum(one["samples"] for one in launch["source"]) == launch["samples"] == 560208
+    assert sum(one["samples"] for one in launch["source"]) == launch["samples"] > 1e5
     assert sum(one["share"] for one in launch["source"]) == pytest.approx(1.0)
     assert "instructions" not in launch
     assert {one["kind"]: one["over_ideal"] for one in launch["access"] if one["space"] == "shared"} == {
@@ -80,7 +87,7 @@ def test_csv_and_markdown():
     assert len(rows) == 1120
     assert rows[0]["sass"].startswith("LDC")
     text = run(*AT_4096, "--stage", "2d", "--source", "--format", "markdown")
-    assert "- conflicts cost: at most 1.06 ms of 4.53 ms at stake; waits for it 9.7 %" in text
+    assert re.search(r"^- conflicts cost: at most 1\.0\d ms of 4\.5\d ms at stake; waits for it ", text, re.MULTILINE)
     assert "| 07_2d.cu:70 |" in text
 
 
