@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ncu_lab.cli.history import DeviceOption
 from ncu_lab.cli.messages import complain
-from ncu_lab.cli.options import Format, FormatOption, SizeOption, StoreOption, problem_from, resolve_store, store_words
+from ncu_lab.cli.options import (
+    DeviceOption,
+    Format,
+    FormatOption,
+    SizeOption,
+    StoreOption,
+    problem_from,
+    resolve_store,
+    store_words,
+)
 from ncu_lab.errors import NcuLabError, UsageError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 
 from ncu_lab.cli.ladder import EXAMPLE_SIZE
 from ncu_lab.cli.messages import complain, warn
-from ncu_lab.cli.options import ExampleOption, StageOption, StoreOption, store_to_read, store_words
+from ncu_lab.cli.options import ExampleOption, RawOption, StageOption, StoreOption, store_to_read, store_words
 from ncu_lab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def json(
     ladder: Annotated[
         bool, typer.Option("--ladder", help="The shape of ncu-lab ladder, of these runs alone; else that of show.")
     ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Add every metric of the report, by its own name.")] = False,
+    raw: RawOption = False,
     force: ForceOption = False,
     store: StoreOption = None,
     example: ExampleOption = False,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ncu_lab.cli.messages import complain, warn
-from ncu_lab.cli.options import ExampleOption, StageOption, StoreOption, store_to_read, store_words
+from ncu_lab.cli.options import ExampleOption, StageOption, StoreOption, refuse_beside, store_to_read, store_words
 from ncu_lab.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -117,34 +117,25 @@ def gate(
     """
     chosen = _policy(policy)
     if static:
-        _refuse("--static", {"B": b, "--baseline": baseline, "--save-baseline": save_baseline, "--force": force})
-        _refuse("--static", {"--store": store, "--example": example})
+        refuse_beside("--static", {"B": b, "--baseline": baseline, "--save-baseline": save_baseline, "--force": force})
+        refuse_beside("--static", {"--store": store, "--example": example})
         result = _static(chosen, against, stage, arch)
         return _tell(result, format, "")
     from ncu_lab.cli.progress import index_with_progress
 
-    _refuse("stored runs (add --static)", {"--arch": arch})
+    refuse_beside("stored runs (add --static)", {"--arch": arch})
     if against is not None and baseline is not None:
         raise UsageError("--against and --baseline exclude each other", "Each says what to compare with; give one.")
     folder, where = store_to_read(store, example), store_words(store, example)
     index_with_progress(folder)
     if save_baseline is not None:
-        _refuse("--save-baseline", {"--against": against, "--baseline": baseline, "--stage": stage, "--force": force})
+        refuse_beside(
+            "--save-baseline", {"--against": against, "--baseline": baseline, "--stage": stage, "--force": force}
+        )
         _save(b, folder, where, save_baseline)
         return int(Exit.OK)
     result, explain = _runs(b, against, baseline, folder, chosen, where, stage or (), force)
     return _tell(result, format, explain)
-
-
-def _refuse(what: str, options: dict[str, object]) -> None:
-    """Refuse options that mean nothing here, rather than ignore them.
-
-    Raises:
-        UsageError: Names the first of them.
-    """
-    for option, value in options.items():
-        if value not in (None, False, []):
-            raise UsageError(f"{option} does not go with {what}")
 
 
 def _policy(file: Path | None) -> Policy:

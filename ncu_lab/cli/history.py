@@ -10,9 +10,11 @@ import typer
 
 from ncu_lab.cli.messages import warn
 from ncu_lab.cli.options import (
+    DeviceOption,
     ExampleOption,
     Format,
     FormatOption,
+    SinceOption,
     SizeOption,
     StageOption,
     StoreOption,
@@ -30,10 +32,6 @@ MetricOption = Annotated[
         help="What to follow: time_ns (unprofiled), duration_ns (under the profiler) or any key of docs/metrics.md.",
     ),
 ]
-DeviceOption = Annotated[
-    str | None,
-    typer.Option("--device", metavar="NAME", help="Only runs on GPUs whose name has this.", show_default=False),
-]
 
 
 def history(
@@ -50,13 +48,7 @@ def history(
     ] = None,
     size: SizeOption = None,
     device: DeviceOption = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since", metavar="WHEN", help="Only runs made since a date (UTC), or in the last 12h, 7d, 4w.",
-            show_default=False,
-        ),
-    ] = None,
+    since: SinceOption = None,
     store: StoreOption = None,
     example: ExampleOption = False,
     format: FormatOption = Format.TABLE,

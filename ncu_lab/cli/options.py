@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -45,6 +45,20 @@ StageOption = Annotated[
     list[str] | None,
     typer.Option("--stage", metavar="ID", help="A stage of the ladder; repeatable.", show_default=False),
 ]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option("--device", metavar="NAME", help="Only runs on GPUs whose name has this.", show_default=False),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since",
+        metavar="WHEN",
+        help="Only runs made since a date (UTC), or in the last 12h, 7d, 4w.",
+        show_default=False,
+    ),
+]
+RawOption = Annotated[bool, typer.Option("--raw", help="Add every metric of the report, by its own name.")]
 AllOption = Annotated[bool, typer.Option("--all", help="All stages of the ladder.")]
 SizeOption = Annotated[
     int | None, typer.Option("--size", metavar="N", help=f"M = N = K. Default: {DEFAULT_SIZE}.", show_default=False)
@@ -77,6 +91,22 @@ def moment_from(text: str) -> datetime:
     except (ValueError, OverflowError):
         raise UsageError(f'--since cannot be "{text}"', "Give a date (2026-11-30), or 12h, 7d or 4w.") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def refuse_beside(what: str, options: Mapping[str, object], hint: str = "") -> None:
+    """Refuse options that mean nothing beside another, or for what is asked, rather than ignore them.
+
+    Args:
+        what: What they do not go with.
+        options: Their values, by name; None, False and an empty list are as not given.
+        hint: What to do.
+
+    Raises:
+        UsageError: When one is given; names the first.
+    """
+    for option, value in options.items():
+        if value not in (None, False, [], ()):
+            raise UsageError(f"{option} does not go with {what}", hint)
 
 
 def refuse_below_one(size: int | None) -> None:

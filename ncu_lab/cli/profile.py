@@ -22,6 +22,7 @@ from ncu_lab.cli.options import (
     StoreOption,
     chosen_stages,
     problem_from,
+    refuse_beside,
     resolve_store,
     stages_here,
     store_words,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from ncu_lab.collect.command import Collection
     from ncu_lab.model import Run
     from ncu_lab.workflows.profiling import ProfileRequest, ProgramRequest
+
+_STAGES_OR_PROGRAM = "Stages come without a COMMAND, a program without --stage, --all and sizes."
 
 
 class ClockControl(StrEnum):
@@ -189,18 +192,19 @@ def profile(
     settings = Settings(collection, keep_report, timeout, ("ncu-lab", *sys.argv[1:]))
     request: ProfileRequest | ProgramRequest
     if command or name is not None:
-        _refuse("a program", {"--stage": stage, "--all": all_stages, "--size": size, "-m": m, "-n": n, "--rev": rev})
+        given = {"--stage": stage, "--all": all_stages, "--size": size, "-m": m, "-n": n, "--rev": rev}
+        refuse_beside("a program", given, _STAGES_OR_PROGRAM)
         target = tuple(command or ())
         selection = Selection(kernel or k, nvtx, launches)
         request = ProgramRequest(name or Path(target[0]).name, target, selection, settings)
     else:
-        _refuse("stages", {"--kernel": kernel, "--nvtx": nvtx})
+        refuse_beside("stages", {"--kernel": kernel, "--nvtx": nvtx}, _STAGES_OR_PROGRAM)
         stages = _stages(stage, all_stages, rev)
         problem = problem_from(size, m, n, _size_k(k))
         launched = 1 if launches is None else launches
         request = ProfileRequest(stages, problem, samples, launched, reference, settings, processes)
         if rev is not None:
-            _refuse("--rev", {"--dry-run": dry_run})
+            refuse_beside("--rev", {"--dry-run": dry_run})
             from ncu_lab.cli.profile_commits import profile_and_print
             from ncu_lab.workflows.profiling_commits import CommitsRequest
 
@@ -233,18 +237,6 @@ def _collection(
     names = [name.strip() for text in metrics or () for name in text.split(",")]
     wanted = tuple(name for name in names if name)
     return Collection(tuple(sections or ()), section_set, wanted, clock_control.value, cache_control.value)
-
-
-def _refuse(what: str, options: dict[str, object]) -> None:
-    """Refuse options that mean nothing for what is profiled, rather than ignore them.
-
-    Raises:
-        UsageError: Names the first of them.
-    """
-    for option, value in options.items():
-        if value not in (None, False, [], ()):
-            hint = "Stages come without a COMMAND, a program without --stage, --all and sizes."
-            raise UsageError(f"{option} does not go with {what}", "" if what == "--rev" else hint)
 
 
 def _size_k(k: str | None) -> int | None:

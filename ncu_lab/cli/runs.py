@@ -11,9 +11,11 @@ import typer
 from ncu_lab.advice import as_called
 from ncu_lab.cli.messages import complain, warn
 from ncu_lab.cli.options import (
+    DeviceOption,
     ExampleOption,
     Format,
     FormatOption,
+    SinceOption,
     StoreOption,
     moment_from,
     store_to_read,
@@ -43,10 +45,7 @@ def runs(
         list[str] | None,
         typer.Option("--stage", metavar="ID", help="Only runs of this stage; repeatable.", show_default=False),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option("--device", metavar="NAME", help="Only runs on GPUs whose name has this.", show_default=False),
-    ] = None,
+    device: DeviceOption = None,
     commit: Annotated[
         str | None,
         typer.Option(
@@ -60,13 +59,7 @@ def runs(
             show_default=False,
         ),
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since", metavar="WHEN", help="Only runs made since a date (UTC), or in the last 12h, 7d, 4w.",
-            show_default=False,
-        ),
-    ] = None,
+    since: SinceOption = None,
     limit: Annotated[
         int | None,
         typer.Option("--limit", metavar="N", min=1, help="Only the newest so many.", show_default=False),

@@ -16,6 +16,7 @@ from ncu_lab.cli.options import (
     ExampleOption,
     Format,
     FormatOption,
+    RawOption,
     StageOption,
     StoreOption,
     store_to_read,
@@ -53,7 +54,7 @@ def show(
         typer.Option("--launch", metavar="N", help="Only this launch; repeatable.", show_default=False),
     ] = None,
     stage: StageOption = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Add every metric of the report, by its own name.")] = False,
+    raw: RawOption = False,
     source: Annotated[
         bool, typer.Option("--source", help="Add the hot lines of source: samples, sectors and conflicts of each.")
     ] = False,

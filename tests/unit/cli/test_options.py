@@ -1,6 +1,6 @@
 import pytest
 
-from ncu_lab.cli.options import problem_from
+from ncu_lab.cli.options import problem_from, refuse_beside
 from ncu_lab.errors import UsageError
 from ncu_lab.model import Problem
 
@@ -17,3 +17,10 @@ def test_sizes() -> None:
 def test_impossible_sizes_are_refused(sizes: tuple[int | None, ...]) -> None:
     with pytest.raises(UsageError):
         problem_from(*sizes)
+
+
+def test_an_option_that_means_nothing_is_refused_by_name() -> None:
+    refuse_beside("--rev", {"--stage": None, "--all": False, "--kernel": []})
+    with pytest.raises(UsageError, match="--size does not go with a program") as refused:
+        refuse_beside("a program", {"--stage": [], "--size": 64, "-m": 1}, "Leave it out.")
+    assert refused.value.hint == "Leave it out."
