@@ -237,6 +237,21 @@ def test_commands_are_told_the_way_the_script_was_called(
     assert "$ ./lab doctor" in capsys.readouterr().out
 
 
+def test_tests_run_in_parallel_unless_the_arguments_say_otherwise(
+    lab: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run: list[object] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lab, "TEST_PROGRAMS", {})
+    monkeypatch.setattr(lab, "set_up", lambda develop: run.append(develop))
+    monkeypatch.setattr(lab, "become", lambda *command: run.extend(command))
+    lab.main(["test", "-n", "0", "-k", "ladder"])
+    assert run[:4] == [True, lab.PYTHON, "-m", "pytest"]
+    given = run[4:]
+    assert given[:2] == ["-n", "auto"]
+    assert given[-4:] == ["-n", "0", "-k", "ladder"]  # the last of an option counts
+
+
 @pytest.mark.parametrize("open_end", [True, False])
 def test_help_without_a_reader_or_room_is_no_traceback(open_end: bool) -> None:
     reading, writing = os.pipe()
