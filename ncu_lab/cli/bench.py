@@ -64,6 +64,9 @@ def bench(
     Shows median, spread, FLOP/s, percent of the reference and of the device's peak, by CUDA events.
     Caches are flushed before each sample. A stage and its reference take turns, then each runs alone; the percentage
     is the smaller of the two, with its 99 % interval. Results are not checked here: ncu-lab check does that.
+
+    End clock and power are NVML's right after each sample, not those during it: the clock rises again as soon as the
+    load is gone, the power is a mean over a second. The clock of a kernel is what ncu-lab profile counts.
     """
     from ncu_lab.cli.progress import progress_reporter
     from ncu_lab.render.roofs import peak_documents, peak_words
@@ -112,6 +115,7 @@ def bench(
 
 def _columns() -> list[Any]:
     from ncu_lab.render.numbers import duration_spread, flop_rate, percent
+    from ncu_lab.render.shapes import CLOCK_TITLE
     from ncu_lab.render.tables import Column
 
     return [
@@ -124,7 +128,7 @@ def _columns() -> list[Any]:
         Column("reference", "reference", align="left", priority=3),
         Column("reference_way", "fastest way of it", align="left", priority=7, least=16),
         Column("pct_of_peak", "of peak", lambda row: percent(row["pct_of_peak"], table=True), priority=1),
-        Column("sm_clock_hz", "SM clock", _clock, priority=4),
+        Column("sm_clock_hz", CLOCK_TITLE, _clock, priority=4),
         Column("power_w", "power", _power, priority=6),
     ]
 

@@ -24,7 +24,8 @@ def shapes(
 
     A stage that wins at one size only is seen. Each shape's newest saved bench counts (ncu-lab bench --save), on the
     GPU of the newest of all. The ratio to the library is the lowest of the processes, alone or interleaved, with its
-    99 % interval; clock and power are what was seen. CUTLASS, where it was measured, is compared with cuBLAS likewise.
+    99 % interval; end clock and power are NVML's right after a sample, not those during it. CUTLASS, where it was
+    measured, is compared with cuBLAS likewise.
 
     ncu-lab shapes --example --stage sgemm-hopper
     """

@@ -233,7 +233,11 @@ class CheckCase:
 
 @dataclass(frozen=True, slots=True)
 class TimingSample:
-    """One unprofiled sample of one subject: ``ns`` from CUDA events around one call."""
+    """One unprofiled sample of one subject: ``ns`` from CUDA events around one call.
+
+    Clock, power and temperature are what NVML told right after it, not what they were during it: the clock rises as
+    soon as the load is gone, and the power is a mean over a second.
+    """
 
     process: int
     sample: int

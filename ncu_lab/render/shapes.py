@@ -15,6 +15,9 @@ _KEYS = (
     *("pct_of_peak", "sm_clock_hz", "power_w", "created", "commit"),
 )
 
+CLOCK_TITLE = "end clock"
+"""NVML tells the SM clock right after a sample, when a short one is over and the clock already up again."""
+
 
 def ratio_words(row: Row) -> str:
     """Write the ratio to the reference with three decimals: ``1.098``; missing as an en dash."""
@@ -38,7 +41,7 @@ def shape_columns() -> list[Column]:
         Column("reference", "to", align="left", priority=3),
         Column("reference_way", "fastest way of it", align="left", priority=6, least=16),
         Column("timed", "lower", align="left", priority=7),
-        Column("sm_clock_hz", "SM clock", lambda row: numbers.frequency(row["sm_clock_hz"]), priority=4),
+        Column("sm_clock_hz", CLOCK_TITLE, lambda row: numbers.frequency(row["sm_clock_hz"]), priority=4),
         Column("power_w", "power", lambda row: numbers.si(row["power_w"], "W", least=0), priority=5),
         Column("variant", "path", align="left", priority=8),
     ]
@@ -69,7 +72,7 @@ def by_shape(rows: Sequence[Row]) -> tuple[list[Row], list[Column]]:
 
     columns = [Column("shape", "m×n×k", align="left"), *map(cell, stages)]
     if seen("sm_clock_hz"):
-        columns.append(Column("clock", "SM clock", lambda shape: _range(shape, stages, "sm_clock_hz")))
+        columns.append(Column("clock", CLOCK_TITLE, lambda shape: _range(shape, stages, "sm_clock_hz")))
     if seen("power_w"):
         columns.append(Column("power", "power", lambda shape: _range(shape, stages, "power_w")))
     return list(shapes.values()), columns

@@ -204,8 +204,8 @@ def summarise(bench: Bench) -> list[dict[str, Any]]:
 
     A row holds ``median_ns`` and ``spread_ns`` (half the interquartile range), ``flop_per_s``, ``pct_of_reference`` (by
     FLOP/s, interleaved or alone, in the process of the lowest, whichever is smaller) with its 99 % interval,
-    ``reference_way`` where the fastest was searched for, ``pct_of_peak``, and the medians of clock and power; None
-    where there is nothing to tell.
+    ``reference_way`` where the fastest was searched for, ``pct_of_peak``, and the medians of clock and power right
+    after the samples; None where there is nothing to tell.
     """
     registry = load_stages()
     return [

@@ -46,7 +46,7 @@ def test_a_row_fits_80_columns(store: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_markdown_has_a_row_a_shape(store: Path) -> None:
     lines = run("shapes", "--store", str(store), "--format", "markdown").stdout.splitlines()
-    assert lines[0] == "| m×n×k | sgemm-hopper : cublas-fp32 | SM clock | power |"
+    assert lines[0] == "| m×n×k | sgemm-hopper : cublas-fp32 | end clock | power |"
     assert lines[2] == "| 4096³ | 56.0 TFLOP/s, 1.120 (1.116 – 1.124) | 1.98 GHz | 600 W |"
     assert len(lines) == 3
 
