@@ -126,18 +126,27 @@ def _stems(canvas: Canvas, panel: Panel, timed: list[PlacedRow]) -> None:
 
 
 def _reference_line(canvas: Canvas, panel: Panel, rows: Rows, ladder: Ladder) -> None:
-    """Draw the dotted line of cuBLAS FP32 over the rows that are measured against it."""
+    """Draw the dotted line of cuBLAS FP32 over the rows that are measured against it, and no others' labels."""
     reference = next((row for row in ladder.references if row.stage.dtype == "fp32" and row.median_ns), None)
     if reference is None or reference.median_ns is None:
         return
-    over = [placed.y for placed in rows.placed if placed.row.stage.reference == reference.stage.id]
-    if over:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for placed in rows.placed:
+        if placed.row.stage.reference != reference.stage.id:
+            continue
+        if y and y[-2] == placed.y - 0.5:
+            y[-2] = placed.y + 0.5  # goes on from the row above
+        else:
+            x += [reference.median_ns, reference.median_ns, None]
+            y += [placed.y - 0.5, placed.y + 0.5, None]
+    if x:
         canvas.marks(
             panel,
             "cuBLAS FP32",
             mode="lines",
-            x=[reference.median_ns] * 2,
-            y=[min(over) - 0.5, max(over) + 0.5],
+            x=x,
+            y=y,
             line={"color": canvas.theme.text, "width": 1, "dash": "dot"},
         )
 

@@ -54,9 +54,10 @@ class Rows:
 
 
 def stage_label(stage: Stage) -> str:
-    """Name a stage in a figure: ``2d``, ``wmma (FP16)`` off FP32, ``cuBLAS FP32`` for a reference."""
+    """Name a stage in a figure: ``2d``, ``wmma (FP16)`` off FP32, ``CUTLASS FP32`` for a reference."""
     if stage.is_reference:
-        return f"cuBLAS {stage.dtype.upper()}"
+        library = "CUTLASS" if stage.library_math == "cutlass" else "cuBLAS"
+        return f"{library} {stage.dtype.upper()}"
     return stage.id if stage.dtype == "fp32" else f"{stage.id} ({stage.dtype.upper()})"
 
 

@@ -7,7 +7,7 @@ import builders
 import pytest
 
 from ncu_lab.metrics import stall_cycles
-from ncu_lab.model import Ladder, Problem
+from ncu_lab.model import Ladder, Problem, Stage
 from ncu_lab.render.figures import matrix, roofline, speed, stalls
 from ncu_lab.render.figures.canvas import Canvas, log_range, round_ticks, spaced
 from ncu_lab.render.figures.rows import place_rows, stage_label
@@ -58,6 +58,22 @@ def test_stages_are_named_by_precision_where_it_is_not_fp32():
         "wmma (FP16)",
         "cuBLAS TF32",
     ]
+
+
+def test_a_reference_is_named_by_its_library():
+    cutlass = Stage("cutlass-bf16", "CUTLASS BF16", "", "", "bf16", library_math="cutlass", reference="cublas-bf16")
+    assert stage_label(cutlass) == "CUTLASS BF16"
+
+
+def test_the_line_of_cublas_runs_over_the_rows_that_are_measured_against_it_alone():
+    # Rows from 0: ten FP32 stages, wmma, a gap, cuBLAS FP32 and TF32, CUTLASS.
+    cutlass = Stage("cutlass-fp32", "CUTLASS FP32", "", "", "fp32", library_math="cutlass", reference="cublas-fp32")
+    references = [builders.row(stage) for stage in ("cublas-fp32", "cublas-tf32")]
+    references.append(replace(references[0], stage=cutlass))
+    figure = matrix.ladder_matrix(builders.ladder(references=references), LIGHT, 1358)
+    (line,) = traces(figure, "cuBLAS FP32")
+    assert line.y == (-0.5, 9.5, None, 13.5, 14.5, None)
+    assert set(line.x) == {references[0].median_ns, None}
 
 
 def test_the_matrix_has_five_panels_over_one_y_axis(ladder):
