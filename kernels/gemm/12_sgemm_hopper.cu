@@ -198,13 +198,9 @@ __device__ __forceinline__ void multiply(const CUtensorMap& map_at, const CUtens
     int left = s.segments[i_segment].steps;
 #pragma unroll 1
     do {
-      // The last fragments of that stage went into products long ago. Every block that loads for us is told.
-      if (BLOCKS > 1) {
-        __syncwarp();
-        if (lane < BLOCKS) barrier_arrive(release, lane);
-      } else {
-        warp_arrive(release);
-      }
+      // The last fragments of that stage went into products long ago. The other block, which loads half of B, is told too.
+      warp_arrive(release);
+      if (BLOCKS > 1 && elected()) barrier_arrive(release, rank ^ 1);
       if (step == turn) {
         fill(step + STAGES - LAG);
         turn += WARPS;
