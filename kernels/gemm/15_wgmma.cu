@@ -86,6 +86,13 @@ __device__ __forceinline__ void scale(float (&d)[128], float alpha, float beta, 
   }
 }
 
+/// The grouped raster, every other group from right to left: whatever wave follows another shares rows of A or columns of B
+/// with it.
+__device__ __forceinline__ void snake_raster(int t, int rows_all, int cols_all, int& row, int& col) {
+  grouped_raster(t, GROUP, rows_all, cols_all, row, col);
+  if (row / GROUP % 2) col = cols_all - 1 - col;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_wgmma(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                const __grid_constant__ CUtensorMap map_c, const float* __restrict__ c, int m, int n, int k, int ldc,
@@ -119,22 +126,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       uint32_t slot = 0, parity = 1;  // a wait for the phase before the first returns at once: all stages are empty
       for (int t = cluster; t < work; t += clusters) {
         int row, col;
-        grouped_raster(t, GROUP, rows_all, cols_all, row, col);
+        snake_raster(t, rows_all, cols_all, row, col);
         row = (row * CLUSTER + rank) * BM;
         col = col * BN;
+        const bool backwards = t / clusters % 2;  // every other wave: it begins with what L2 still holds of the one before
         for (int step = 0; step < steps; ++step) {
+          const int k_at = (backwards ? steps - 1 - step : step) * BK;
           const uint32_t landed = full + slot * 8, a = stages + slot * STAGE_BYTES, b = a + A_BYTES;
           barrier_wait(empty + slot * 8, parity);  // all who read this stage are done with it
           expect_bytes(landed, STAGE_BYTES);
-          load_box(a, &map_a, step * BK, row, landed);
+          load_box(a, &map_a, k_at, row, landed);
 #pragma unroll
           for (int i = 0; i < B_CHUNKS / CLUSTER; ++i) {
             const int chunk = rank * (B_CHUNKS / CLUSTER) + i;
             if (CLUSTER > 1) {
-              load_box_to_blocks(b + chunk * CHUNK_BYTES, &map_b, col + chunk * CHUNK, step * BK, landed,
+              load_box_to_blocks(b + chunk * CHUNK_BYTES, &map_b, col + chunk * CHUNK, k_at, landed,
                                  (1 << CLUSTER) - 1);
             } else {
-              load_box(b + chunk * CHUNK_BYTES, &map_b, col + chunk * CHUNK, step * BK, landed);
+              load_box(b + chunk * CHUNK_BYTES, &map_b, col + chunk * CHUNK, k_at, landed);
             }
           }
           if (++slot == STAGES) slot = 0, parity ^= 1;
@@ -155,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     uint32_t slot = 0, parity = 0, buffer = 0;
     for (int t = cluster; t < work; t += clusters) {
       int row, col;
-      grouped_raster(t, GROUP, rows_all, cols_all, row, col);
+      snake_raster(t, rows_all, cols_all, row, col);
       row = (row * CLUSTER + rank) * BM + consumer * 64;
       col = col * BN;
       for (int step = 0; step < steps; ++step) {
