@@ -165,6 +165,7 @@ extern "C" __global__ void __launch_bounds__(small_output_half::BLOCK, 2)
     }
 
     if (alone) {
+      __syncwarp();  // a warp arrives at the cluster's barrier as one
       cluster_arrive_relaxed();
 #pragma unroll
       for (int quad = 0; quad < QUADS; ++quad) {
@@ -177,6 +178,7 @@ extern "C" __global__ void __launch_bounds__(small_output_half::BLOCK, 2)
         send_quad(to, summed, (quad >> log_quads) * share + member, d + quad * 4);
       }
       wait_for_sums(summed);
+      __syncwarp();  // a warp arrives at the cluster's barrier as one
       cluster_arrive_relaxed();
 #pragma unroll 1
       for (int i = 0; i < quads; ++i) {
