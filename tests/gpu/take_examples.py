@@ -102,4 +102,7 @@ def main(taken: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    try:
+        main(Path(sys.argv[1]))
+    except InputError as error:
+        sys.exit(f"error: {error}\n  {error.hint}")
