@@ -6,8 +6,8 @@
 //             a cluster has blocks, a second kernel adds them up.
 // Bottleneck: latency of the first boxes and of the sums' way; the FMA pipe once slices are long.
 // Launch:     sgemm_small on (tiles along n, along m), 128 threads, and as much dynamic shared memory as lets two blocks, and
-//             not three, share an SM. Or sgemm_small_split on (tiles along n * blocks of a cluster, tiles along m, slices), 256
-//             threads, a block an SM; then, with several slices, add_slices with a thread for every four elements of C and
+//             not three, share an SM. Or sgemm_small_split on (blocks of a cluster * slices, tiles along m, along n), 256 threads,
+//             a block an SM; then, with several slices, add_slices with a thread for every four elements of C and
 //             every y-th slice, blocks of (256 / y, y). It is launched early, and waits inside.
 // Assumes:    bases and rows of A, B, C are 16-byte aligned, n is a multiple of 4, k > 0. A cluster has a power of two of
 //             blocks, 8 at most.
@@ -62,6 +62,11 @@ __device__ __forceinline__ int col_of(int quad, int thread) {
   return thread / WARP_SIZE * 32 + quad % (EDGE / 4) * 16 + lane_col(thread % WARP_SIZE) * 4;
 }
 
+/// The product of a k before which halves of A's and B's fragments are loaded. Of 150 places and orders of products tried, these
+/// make ptxas read a register bank twice most seldom: 1.18 modelled cycles a product, 1.21 in plain order.
+__device__ __forceinline__ constexpr int a_before(int half) { return half == 0 ? 0 : 23; }
+__device__ __forceinline__ constexpr int b_before(int half) { return half == 0 ? 37 : 56; }
+
 /// The products of PASS k, whose first fragments are there. Loaded ahead: B's of the next k, and A's of the next four k two
 /// rows at a time between products; the last are the first of what follows, at `a_next` and `b_next`.
 __device__ __forceinline__ void multiply_pass(float (&acc)[EDGE][EDGE], float (&a)[2][EDGE][4], float (&b)[2][EDGE],
@@ -71,17 +76,17 @@ __device__ __forceinline__ void multiply_pass(float (&acc)[EDGE][EDGE], float (&
     const uint32_t b_from = p + 1 < PASS ? b_at + (p + 1) * (TILE * 4) : b_next;
     const uint32_t a_from = p < PASS / 2 ? a_second : a_next;
 #pragma unroll
-    for (int i = 0; i < EDGE; ++i) {
-      if (i % 4 == 0) load4_shared(b[(p + 1) % 2] + i / 4 * 4, b_from + i / 4 * 64);
-      if (i % 4 == 2) {
-        const int row = p % 4 * 2 + i / 4;
-        load4_shared(a[(p / 4 + 1) % 2][row], a_from + row * 8 * 128);
-      }
+    for (int product = 0; product < EDGE * EDGE; ++product) {
 #pragma unroll
-      for (int turn = 0; turn < EDGE; ++turn) {
-        const int j = i % 2 ? EDGE - 1 - turn : turn;  // to and fro: the operand at the turn is shared
-        acc[i][j] += a[p / 4 % 2][i][p % 4] * b[p % 2][j];
+      for (int half = 0; half < 2; ++half) {
+        const int row = p % 4 * 2 + half;
+        if (product == a_before(half)) load4_shared(a[(p / 4 + 1) % 2][row], a_from + row * 8 * 128);
+        if (product == b_before(half)) load4_shared(b[(p + 1) % 2] + half * 4, b_from + half * 64);
       }
+      // Row by row, even columns and then odd ones, to and fro: the operand at the turn is shared.
+      const int i = product / EDGE, turn = i % 2 ? EDGE - 1 - product % EDGE : product % EDGE;
+      const int j = turn % 4 * 2 + turn / 4;
+      acc[i][j] += a[p / 4 % 2][i][p % 4] * b[p % 2][j];
     }
   }
 }
@@ -187,13 +192,13 @@ __device__ __forceinline__ void multiply(float (&acc)[EDGE][EDGE], Shared<GROUPS
   }
 }
 
-/// A slice of a tile: `slice_steps` stages of k for each of the cluster's blocks; the last may have fewer, or none.
+/// A part of a tile: `slice_steps` stages of k; the last part may have fewer, or none.
 template <int GROUPS_K>
-__device__ __forceinline__ void slice_of_tile(const CUtensorMap* map_a, const CUtensorMap* map_b, const Target& to, int k,
-                                              float alpha, int blocks, int rank, int slice, int slice_steps) {
+__device__ __forceinline__ void part_of_tile(const CUtensorMap* map_a, const CUtensorMap* map_b, const Target& to, int k,
+                                             float alpha, int part, int slice_steps, int blocks) {
   using Size = Sizes<GROUPS_K>;
   Shared<GROUPS_K>& s = dynamic_shared<Shared<GROUPS_K>>();
-  const int first = (slice * blocks + rank) * slice_steps;
+  const int first = part * slice_steps;
   const int steps = max(0, min(slice_steps, ceil_div(k, Size::STEP) - first));
   float acc[EDGE][EDGE] = {};
   multiply(acc, s, map_a, map_b, to.row, to.col, first * Size::STEP, steps, blocks);
@@ -210,29 +215,35 @@ __device__ __forceinline__ void slice_of_tile(const CUtensorMap* map_a, const CU
           make_float4(alpha * acc[i][j], alpha * acc[i][j + 1], alpha * acc[i][j + 2], alpha * acc[i][j + 3]);
     }
   }
-  // Of the tile's places, a power of two, each block of the cluster adds up an equal part.
-  const int share_bits = __ffs(TILE_QUADS) - __ffs(blocks), share = 1 << share_bits;
-  const uint32_t counted = shared_address(&s.counted);
-  if (blocks > 1) cluster_wait();  // all blocks of the cluster run, and await the others' sums, before any are sent
   __syncthreads();  // all groups' sums are there before any thread adds them up
+  constexpr int PLACES = QUADS / GROUPS_K;  // of the tile, for a thread to add up
+  float4 sum[PLACES];
 #pragma unroll
-  for (int i = 0; i < QUADS / GROUPS_K; ++i) {
-    const int place = i * Size::BLOCK + threadIdx.x;
-    float4 sum = s.sums[0][place];
+  for (int i = 0; i < PLACES; ++i) sum[i] = s.sums[0][i * Size::BLOCK + threadIdx.x];
 #pragma unroll
-    for (int g = 1; g < GROUPS_K; ++g) add_quad(sum, s.sums[g][place]);
-    if (blocks == 1) {
-      store(to, place, sum);
-    } else {
-      send_quad(shared_address(s.received + rank * share + (place & (share - 1))), counted, place >> share_bits, &sum.x);
-    }
+  for (int g = 1; g < GROUPS_K; ++g) {
+#pragma unroll
+    for (int i = 0; i < PLACES; ++i) add_quad(sum[i], s.sums[g][i * Size::BLOCK + threadIdx.x]);
   }
-  if (blocks == 1) return;
+  if (blocks == 1) {
+#pragma unroll
+    for (int i = 0; i < PLACES; ++i) store(to, i * Size::BLOCK + threadIdx.x, sum[i]);
+    return;
+  }
+  // Each block of the cluster adds up an equal part of the tile's places; both numbers are powers of two.
+  const int share_bits = __ffs(TILE_QUADS) - __ffs(blocks), share = 1 << share_bits, rank = part & (blocks - 1);
+  const uint32_t counted = shared_address(&s.counted);
+  cluster_wait();  // all blocks of the cluster run, and await the others' sums, before any are sent
+#pragma unroll
+  for (int i = 0; i < PLACES; ++i) {
+    const int place = i * Size::BLOCK + threadIdx.x;
+    send_quad(shared_address(s.received + rank * share + (place & (share - 1))), counted, place >> share_bits, &sum[i].x);
+  }
   wait_for_sums(counted);
   for (int i = threadIdx.x; i < share; i += Size::BLOCK) {  // in the order of the blocks: the same bits every time
-    float4 sum = s.received[i];
-    for (int block = 1; block < blocks; ++block) add_quad(sum, s.received[block * share + i]);
-    store(to, rank * share + i, sum);
+    float4 total = s.received[i];
+    for (int block = 1; block < blocks; ++block) add_quad(total, s.received[block * share + i]);
+    store(to, rank * share + i, total);
   }
 }
 
@@ -244,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(small_output::Sizes<2>::BLOCK, 2)
                 float* __restrict__ c, int m, int n, int k, int ldc, float alpha, float beta) {
   using namespace small_output;
   const Target to{c, m, n, ldc, static_cast<int>(blockIdx.y) * TILE, static_cast<int>(blockIdx.x) * TILE, beta, nullptr};
-  slice_of_tile<2>(&map_a, &map_b, to, k, alpha, 1, 0, 0, ceil_div(k, Sizes<2>::STEP));
+  part_of_tile<2>(&map_a, &map_b, to, k, alpha, 0, ceil_div(k, Sizes<2>::STEP), 1);
 }
 
 /// A tile a cluster, and as many as there are slices.
@@ -256,14 +267,14 @@ extern "C" __global__ void __launch_bounds__(small_output::Sizes<4>::BLOCK, 1)
                        float4* __restrict__ partial) {  // [slice][tile][quad][thread] where there are several slices
   using namespace small_output;
   allow_next_kernel();
-  const int tile_col = cluster_x(), tiles_n = ceil_div(n, TILE);
-  const size_t tile = static_cast<size_t>(blockIdx.z * gridDim.y + blockIdx.y) * tiles_n + tile_col;
-  const Target to{c, m, n, ldc, static_cast<int>(blockIdx.y) * TILE, tile_col * TILE, beta,
-                  gridDim.z == 1 ? nullptr : partial + tile * TILE_QUADS};
-  slice_of_tile<4>(&map_a, &map_b, to, k, alpha, blocks, cluster_rank(), blockIdx.z, slice_steps);
+  const int part = blockIdx.x, slice = part >> (__ffs(blocks) - 1);
+  const size_t tile = static_cast<size_t>(slice * gridDim.y + blockIdx.y) * gridDim.z + blockIdx.z;
+  const Target to{c, m, n, ldc, static_cast<int>(blockIdx.y) * TILE, static_cast<int>(blockIdx.z) * TILE, beta,
+                  static_cast<int>(gridDim.x) == blocks ? nullptr : partial + tile * TILE_QUADS};
+  part_of_tile<4>(&map_a, &map_b, to, k, alpha, part, slice_steps, blocks);
 }
 
-constexpr int ADD_THREADS = 256;
+constexpr int ADD_THREADS = 256, AT_ONCE = 8;  // slices that a thread asks for together
 
 /// The sums of all slices, and the epilogue. Of a block's threads those of equal x share four elements of C: thread y adds up
 /// slices y, y + blockDim.y, …, and the first of them what the others found.
@@ -276,10 +287,17 @@ extern "C" __global__ void __launch_bounds__(ADD_THREADS)
   wait_for_kernel_before();  // all slices are there before any is read
   const int quad = blockIdx.x * blockDim.x + threadIdx.x;
   float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  if (quad < quads) {
-#pragma unroll 8
-    for (int slice = threadIdx.y; slice < slices; slice += blockDim.y) {
-      add_quad(sum, __ldcg(partial + static_cast<size_t>(slice) * quads + quad));
+  const int rows = blockDim.y;
+  for (int begin = threadIdx.y; quad < quads && begin < slices; begin += AT_ONCE * rows) {
+    float4 of[AT_ONCE];  // all on their way before the first is added: ptxas's level 1 keeps this order
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; ++i) {
+      const int slice = begin + i * rows;
+      if (slice < slices) of[i] = __ldcg(partial + static_cast<size_t>(slice) * quads + quad);
+    }
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; ++i) {
+      if (begin + i * rows < slices) add_quad(sum, of[i]);
     }
   }
   sums[threadIdx.y * blockDim.x + threadIdx.x] = sum;
