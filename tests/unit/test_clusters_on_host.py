@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from clusters_on_host import KERNELS, SOURCE, build, run, without_ptx
+from clusters_on_host import HALF, KERNELS, build, run, without_ptx
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -24,7 +24,7 @@ DIVISIONS = [
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("kernel") / "right")
+    return build(tmp_path_factory.mktemp("kernel") / "right", HALF)
 
 
 @pytest.mark.parametrize("division", DIVISIONS, ids=lambda division: "x".join(map(str, division)))
@@ -70,7 +70,7 @@ def test_a_mistake_is_seen(was: str, becomes: str, division: tuple[int, int, int
         assert text.count(was) == 1
         return text.replace(was, becomes)
 
-    program = build(tmp_path / "wrong", change)
+    program = build(tmp_path / "wrong", HALF, change)
     cases = [(128, 128, k, 0, 1.0, 0.0, *division, 3, order, 1) for order in range(3)]
     ran = run(program, cases)
     assert ran.returncode != 0
@@ -83,4 +83,4 @@ def test_only_what_is_in_ptx_is_replaced() -> None:
     assert "asm volatile" not in left
     for name in ("last_to_come", "sum_of_clusters", "add_quad"):
         assert left.count(f" {name}(") == header.count(f" {name}(")
-    assert "asm" not in (KERNELS / SOURCE).read_text()
+    assert "asm" not in (KERNELS / HALF.file).read_text()

@@ -21,6 +21,7 @@
 #define threadIdx host::thread_index()
 #define blockIdx host::block_index()
 #define gridDim host::grid_dim
+#define blockDim host::block_dim
 
 using std::max;
 using std::min;
@@ -39,7 +40,7 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 
 namespace host {
 
-extern Index grid_dim;
+extern Index grid_dim, block_dim;
 Index thread_index();
 Index block_index();
 
@@ -59,6 +60,7 @@ inline int __shfl_sync(unsigned, int value, int) { return value; }
 inline void __threadfence() {}
 inline float4 __ldcg(const float4* p) { return *p; }
 inline void __stcg(float4* p, const float4& v) { *p = v; }
+inline int __ffs(int value) { return __builtin_ffs(value); }
 inline uint32_t atomicAdd(uint32_t* p, uint32_t more) { return (*p += more) - more; }
 
 // What the project's headers say in PTX.
@@ -66,11 +68,16 @@ void barrier_init(uint32_t barrier, int arrivals);
 inline void publish_barriers() {}
 void barrier_wait(uint32_t barrier, uint32_t parity);
 void expect_bytes(uint32_t barrier, uint32_t bytes);
+void arrive(uint32_t barrier);
 void barrier_arrive(uint32_t barrier, uint32_t block);
+bool elected();
+void warp_arrive(uint32_t barrier);
 struct CUtensorMap;
 void load_box(uint32_t to, const CUtensorMap* map, int x, int y, uint32_t barrier);
 void load_box_to_blocks(uint32_t to, const CUtensorMap* map, int x, int y, uint32_t barrier, int blocks);
 inline void prefetch_map(const CUtensorMap*) {}
+inline void allow_next_kernel() {}
+inline void wait_for_kernel_before() {}
 void load4_shared(float* to, uint32_t address);
 void cluster_arrive_relaxed();
 inline void cluster_arrive() { cluster_arrive_relaxed(); }

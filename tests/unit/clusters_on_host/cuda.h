@@ -4,7 +4,9 @@
 #include <cstdint>
 
 struct CUtensorMap {
-  const unsigned char* first;  // of a row-major matrix of 2-byte elements
+  const unsigned char* first;  // of a row-major matrix
   int columns, rows, pitch_bytes;
-  int box_columns, box_rows;  // a box of 128-byte rows, swizzled
+  int box_columns, box_rows;
+  int element_bytes = 2;
+  bool swizzled = true;  // in rows of 128 bytes
 };
