@@ -6,7 +6,8 @@
 # BUNDLE is a git bundle of the commit to record (git bundle create lab.bundle main); it is cloned into a neutral
 # folder, so that no path of the machine enters the runs. OUT receives the store, packed, and the log.
 # WHEELS holds wheels of packages the machine lacks (ncu-report, nvidia-cutlass). TUNE names the sizes that tiles are
-# searched for first, since autotuned is built with what was found (1024 4096).
+# searched for first, since autotuned is built with what was found (1024 4096); where it is empty, the searches that are
+# bundled stand for them.
 set -uo pipefail
 bundle=$(realpath "$1") out=$(realpath "$2") wheels=${3:+$(realpath "$3")}
 lab=/tmp/ncu-lab
@@ -29,6 +30,7 @@ step() { # Runs one command, tells how long it took and how it ended; a failure 
 {
     nvidia-smi --query-gpu=name,driver_version,power.limit,clocks.max.sm --format=csv
     step doctor
+    [ -n "${TUNE-1024 4096}" ] || cp -r reports/examples/tuning reports/
     for size in ${TUNE-1024 4096}; do step tune --stage autotuned --size "$size"; done
     # The newest run is what is shown when nothing else is asked for: 4096.
     step profile --all --size 1024 --drop-report
