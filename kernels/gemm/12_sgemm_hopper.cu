@@ -318,12 +318,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) sgemm_hopper_single(
 constexpr int PIECE_M = 128;  // rows and columns of A that a block transposes at a time
 constexpr int PIECE_K = 32;
 constexpr int TRANSPOSE_THREADS = 256;
+static_assert(PIECE_K == 32 && PIECE_M == 4 * PIECE_K, "a row of a piece is one float of every bank");
 
 /// at[k][m] = a[m][k]; pieces are walked along M first. Zeroes the flags of the kernel behind it as well.
-extern "C" __global__ void __launch_bounds__(TRANSPOSE_THREADS)
+extern "C" __global__ void __launch_bounds__(TRANSPOSE_THREADS, 8)
     transpose_a(const float* __restrict__ a, float* __restrict__ at, int m, int k, int lda, int ldat,
                 uint32_t* __restrict__ flags, int flag_count) {
+  // Threads read every fourth row: rows 32 apart, which a pad of 1 leaves in one bank, are turned by one column each.
   __shared__ float tile[PIECE_M][PIECE_K + 1];
+  const auto at_row = [&](int row, int col) -> float& { return tile[row][(col + row / 32) % PIECE_K]; };
   // Every block of this grid runs by now. Those that multiply take the places that these leave, and wait for all of them.
   asm volatile("griddepcontrol.launch_dependents;");
   for (int i = blockIdx.x * TRANSPOSE_THREADS + threadIdx.x; i < flag_count; i += gridDim.x * TRANSPOSE_THREADS) {
@@ -351,7 +354,7 @@ extern "C" __global__ void __launch_bounds__(TRANSPOSE_THREADS)
         }
       }
 #pragma unroll
-      for (int e = 0; e < 4; ++e) tile[y + r][x + e] = v[e];
+      for (int e = 0; e < 4; ++e) at_row(y + r, x + e) = v[e];
     }
     __syncthreads();  // the piece is complete before any thread reads across it
     constexpr int QUADS = PIECE_M / 4;
@@ -360,7 +363,7 @@ extern "C" __global__ void __launch_bounds__(TRANSPOSE_THREADS)
     for (int r = 0; r < PIECE_K; r += TRANSPOSE_THREADS / QUADS) {
       if (m0 + mm < m && k0 + kk + r < k) {  // ldat is a multiple of 4 and covers m, so the quad fits
         as_float4(at + static_cast<size_t>(k0 + kk + r) * ldat + m0 + mm) =
-            make_float4(tile[mm][kk + r], tile[mm + 1][kk + r], tile[mm + 2][kk + r], tile[mm + 3][kk + r]);
+            make_float4(at_row(mm, kk + r), at_row(mm + 1, kk + r), at_row(mm + 2, kk + r), at_row(mm + 3, kk + r));
       }
     }
     __syncthreads();  // all threads are done with the piece before the next one overwrites it
