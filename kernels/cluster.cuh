@@ -18,16 +18,11 @@ __device__ __forceinline__ void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
-/// This block's number in its cluster, and its cluster's along x.
+/// This block's number in its cluster.
 __device__ __forceinline__ uint32_t cluster_rank() {
   uint32_t rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
-}
-__device__ __forceinline__ uint32_t cluster_x() {
-  uint32_t x;
-  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(x));
-  return x;
 }
 
 /// Send four sums to a place of a block of the cluster; its barrier counts their bytes as they arrive.
@@ -91,16 +86,21 @@ constexpr int CLUSTERS_AT_ONCE = 8;  // whose sums are under way together
 constexpr int MOST_ARRIVALS = 1024;
 __device__ uint32_t arrivals[MOST_ARRIVALS];
 
+/// Add one; return what was there. What this block's threads wrote before is there for whoever counts later.
+__device__ __forceinline__ uint32_t count_in(uint32_t* counter) {
+  uint32_t before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+  return before;
+}
+
 /// Count this block's sums in, which its threads have written; true in all threads where those of `clusters` are there.
 /// All threads of the block call it. `last` is shared memory.
 __device__ __forceinline__ bool last_to_come(uint32_t* counter, int clusters, volatile int* last) {
-  __threadfence();
-  __syncthreads();  // all threads' sums are visible before one of them counts this block
+  __syncthreads();  // all threads have written before one of them counts this block, and so makes known what they wrote
   if (threadIdx.x == 0) {
-    const bool is_last = atomicAdd(counter, 1) == static_cast<uint32_t>(clusters - 1);
+    const bool is_last = count_in(counter) == static_cast<uint32_t>(clusters - 1);
     if (is_last) *counter = 0;  // for the next launch
     *last = is_last;
-    __threadfence();
   }
   __syncthreads();  // one thread knows whether this block is the last before others ask
   return *last != 0;

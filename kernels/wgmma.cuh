@@ -29,7 +29,22 @@ __device__ __forceinline__ void products_end() {
   asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-/// d = a * b, or d += a * b: 64 x 128 x 16 by the whole warpgroup. The 1, 1 are signs, 0, 1 say K-major A and N-major B.
+/// d = a * b, or d += a * b: 64 x 64 x 16 by the whole warpgroup. The 1, 1 are signs, 0, 1 say K-major A and N-major B.
+__device__ __forceinline__ void wgmma_n64(float (&d)[32], uint64_t a, uint64_t b, int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.b32 p, %34, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32." AB_TYPES " {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+      "%32, %33, p, 1, 1, 0, 1;\n"
+      "}\n"
+      : OUT16(0), OUT16(16)
+      : "l"(a), "l"(b), "r"(accumulate));
+}
+
+/// d = a * b, or d += a * b: 64 x 128 x 16, likewise.
 __device__ __forceinline__ void wgmma_n128(float (&d)[64], uint64_t a, uint64_t b, int accumulate) {
   asm volatile(
       "{\n"

@@ -33,7 +33,11 @@ from ncu_lab.model import Problem
 from ncu_lab.workflows.building import build_stages, with_references
 
 WARM = 3
-COLUMNS = ("m", "n", "k", "kernel", "share", "slices", "clusters", "per_sm", "us", "model_us", "difference")
+MOST_ROUNDS = 1.2
+COLUMNS = (
+    *("m", "n", "k", "kernel", "width", "share", "slices", "clusters", "per_sm", "stages"),
+    *("us", "model_us", "difference"),
+)
 CYCLES_PER_US = 1980
 
 
@@ -57,7 +61,7 @@ def main() -> None:
             table.writerows((problem.m, problem.n, problem.k, *row) for row in rows)
             file.flush()
             print(problem.label, *rows[:2], sep="\n  ")
-            print("  ", *sorted(rows[2:], key=lambda row: float(row[5]))[:4], sep="\n  ")
+            print("  ", *sorted(rows[2:], key=lambda row: float(row[7]))[:6], sep="\n  ")
 
 
 def measured(
@@ -86,10 +90,10 @@ def measured(
     us = median(bench.call(reference))
     right = operands.c.view.copy()
     largest = cupy.abs(right).max()
-    yield reference.stage.id, "", "", "", "", us, "", ""
+    yield reference.stage.id, *[""] * 6, us, "", ""
     us, difference = ours(plans.clustered(stage, problem, operands.layout, runner.sm_count))
     cycles = small.large_cycles(stage, problem, runner.sm_count)
-    yield stage.entry, "", "", "", "", us, round(cycles / CYCLES_PER_US, 2), difference
+    yield stage.entry, *[""] * 6, us, round(cycles / CYCLES_PER_US, 2), difference
     for one in divisions(problem, runner.sm_count):
         try:
             us, difference = ours(small.launch(stage, problem, operands.layout, one))
@@ -97,19 +101,17 @@ def measured(
             print(f"{problem.label} {one}: {error}")
             continue
         cycles = small.small_cycles(problem, one, runner.sm_count)
-        shares = (one.share, one.slices, one.clusters, one.per_sm)
-        yield small.ENTRY, *shares, us, round(cycles / CYCLES_PER_US, 2), difference
+        shares = (one.width, one.share, one.slices, one.clusters, one.per_sm, one.stages)
+        yield small.ENTRIES[one.width], *shares, us, round(cycles / CYCLES_PER_US, 2), difference
 
 
 def divisions(problem: Problem, sm_count: int) -> list[small.Division]:
-    """Return all that the kernel can do and that fill no more than the places of all SMs."""
-    rows, columns, steps = small._tiles(problem)
-    every = itertools.product(small.SIZES, small.SIZES, small.CLUSTERS, small.STAGES)
+    """Return all that the kernel can do, of those that fill hardly more than the places of all SMs."""
+    every = itertools.product(small.ENTRIES, small.SIZES, small.SIZES, small.CLUSTERS, small.SHARED_OF_BLOCK)
     return [
         one
         for one in itertools.starmap(small.Division, every)
-        if one.size <= small.SIZES[-1] and one.share <= rows and one.slices * one.clusters <= steps
-        if -(-rows // one.share) * one.size * columns * one.clusters <= one.per_sm * sm_count
+        if small.is_possible(problem, one) and small.blocks_of(problem, one) <= MOST_ROUNDS * one.per_sm * sm_count
     ]
 
 

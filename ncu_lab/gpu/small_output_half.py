@@ -1,7 +1,7 @@
-"""When and how ``wgmma_small`` of ``kernels/gemm/small_output_half.cu`` runs in the place of ``gemm_wgmma``. Pure.
+"""When and how the kernels of ``kernels/gemm/small_output_half.cu`` run in the place of ``gemm_wgmma``. Pure.
 
-A C of few tiles of 128 x 256 leaves most multiprocessors idle. The kernel's source says what its arguments mean. Cycles
-are those of an H200 (``kernels/experiments/README.md``): measured of ``gemm_wgmma``, predicted of ``wgmma_small``.
+A C of few tiles of 128 x 256 leaves most multiprocessors idle. The kernels' source says what their arguments mean.
+Cycles are those of an H200 (``kernels/experiments/README.md``): measured of ``gemm_wgmma``, predicted of the others.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ from ncu_lab.gpu.plans import Kernels
 from ncu_lab.gpu.small_output import RESIDENT_OF_32
 from ncu_lab.model import DTYPE_BYTES, Problem, Stage
 
-ENTRY = "wgmma_small"
+ENTRIES: Mapping[int, str] = {64: "wgmma_small_narrow", 128: "wgmma_small"}
+"""The kernels, by the columns of C that a block computes."""
+
 PLAN = "clustered"
-"""Of the stages whose kernel it replaces."""
+"""Of the stages whose kernel they replace."""
 
-TILE_M, TILE_N, STEP = 64, 128, 64
+TILE_M, STEP = 64, 64
+"""Rows of C that a block computes; k of a stage."""
+
 THREADS = 160
+HEAD_BYTES = 1_024
+"""Of a block's shared memory, before its stages."""
 
-HEAD_BYTES, STAGE_BYTES, SUMS_BYTES = 1_024, 24_576, 32_768
-"""Of a block's shared memory: barriers, a stage, and the sums of other blocks where a tile's K is shared out."""
-
-STAGES: Mapping[int, tuple[int, int]] = {1: (8, 8), 2: (4, 3)}
-"""By the blocks that an SM holds at once: as many stages as fit without and with the sums of other blocks."""
+LEAST_STAGES, MOST_STAGES = 3, 12
+SHARED_OF_BLOCK: Mapping[int, int] = {1: 232_448, 2: 115_712, 3: 76_800}
+"""Shared memory that a block may have, by the blocks that an SM holds at once: of 228 KiB each takes 1 KiB more."""
 
 SIZES = (1, 2, 4, 8)
 """Blocks of a cluster, and slices of K in it: powers of two; any GPU takes eight."""
@@ -41,17 +45,17 @@ CLUSTERS = (1, 2, 4, 8, 16)
 MOST_ARRIVALS = 1024
 """Counters of clusters that share a tile, in the source."""
 
-START = 13_000
-"""Cycles of the launch, of cold code and the first boxes, and of the stores."""
+START = 14_000
+"""Cycles of a launch without its products: events, cold code and arguments, the way of the first boxes, stores."""
 
-SUMS, MEETING, MEETING_EACH = 1_500, 4_000, 100
+SUMS, MEETING, MEETING_EACH = 2_200, 3_500, 100
 """Cycles until slices of a cluster are added up; then of clusters that share a tile, and for each of them."""
 
-A_BYTES, B_BYTES = 8_192, 16_384
-"""Of a stage."""
+PRODUCTS = 60
+"""Cycles of a step's products beside the two of every column: they are waited for before their stage is given back."""
 
-SM_BYTES_PER_CYCLE, L2_BYTES_PER_CYCLE, DRAM_BYTES_PER_CYCLE = 56, 3_600, 2_170
-"""What boxes arrive with at most: at one SM; at all of them out of L2 (7.1 TB/s); from DRAM (4.3 TB/s); at 1.98 GHz."""
+SM_BYTES_PER_CYCLE, L2_BYTES_PER_CYCLE, DRAM_BYTES_PER_CYCLE = 56, 5_000, 1_800
+"""What boxes arrive with at most: at one SM; at all of them out of L2 (9.9 TB/s); from DRAM (3.6 TB/s); at 1.98 GHz."""
 
 BOX_CYCLES = 1_500
 """From the request of a box to its arrival, under load: what an SM receives is bounded by the stages under way."""
@@ -66,12 +70,14 @@ class Division:
     """How a problem is divided among blocks.
 
     Attributes:
+        width: Columns of C that a block computes.
         share: Blocks of a cluster that lie below each other and share the tiles of B.
         slices: Of a tile's K in a cluster: their sums meet in shared memory.
         clusters: That share a tile: their sums meet in the workspace.
         per_sm: Blocks that an SM can hold at once, by their shared memory.
     """
 
+    width: int
     share: int
     slices: int
     clusters: int
@@ -88,18 +94,39 @@ class Division:
         return self.slices * self.clusters == 1
 
     @property
+    def a_bytes(self) -> int:
+        """Of A in a stage."""
+        return TILE_M * STEP * 2
+
+    @property
+    def b_bytes(self) -> int:
+        """Of B in a stage."""
+        return self.width * STEP * 2
+
+    @property
+    def stage_bytes(self) -> int:
+        """Of a stage."""
+        return self.a_bytes + self.b_bytes
+
+    @property
+    def sums_bytes(self) -> int:
+        """Of the sums that come in from other blocks, where a tile's K is shared out."""
+        return 0 if self.alone else TILE_M * self.width * C_BYTES
+
+    @property
     def stages(self) -> int:
-        """Steps of K that a block holds or has under way."""
-        return STAGES[self.per_sm][0 if self.alone else 1]
+        """Steps of K that a block holds or has under way: as many as fit."""
+        room = SHARED_OF_BLOCK[self.per_sm] - HEAD_BYTES - self.sums_bytes
+        return min(MOST_STAGES, room // self.stage_bytes)
 
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
-        return HEAD_BYTES + self.stages * STAGE_BYTES + (0 if self.alone else SUMS_BYTES)
+        return HEAD_BYTES + self.stages * self.stage_bytes + self.sums_bytes
 
 
 def instead_of(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kernels | None:
-    """Return the launch of ``wgmma_small`` where a stage's fast path has it and is slower by its own kernel.
+    """Return the launch of a kernel for few tiles, where a stage's fast path has it and is slower by its own.
 
     Args:
         stage: The stage, whose fast path fits the problem.
@@ -118,17 +145,17 @@ def instead_of(stage: Stage, problem: Problem, layout: Layout, sm_count: int) ->
 def launch(stage: Stage, problem: Problem, layout: Layout, division: Division) -> Kernels:
     """Return the one kernel, and the bytes of the workspace in which clusters of a tile meet."""
     m, n, k = problem.m, problem.n, problem.k
-    rows, columns, steps = _tiles(problem)
+    rows, columns, steps = tiles_of(problem, division.width)
     groups = -(-rows // division.share)
     slices = division.slices * division.clusters
     tiles = groups * division.share * columns
     several = division.clusters > 1
     workspace = Workspace()
-    partial = workspace.take(tiles * division.clusters * TILE_M * TILE_N * C_BYTES if several else 0)
+    partial = workspace.take(tiles * division.clusters * TILE_M * division.width * C_BYTES if several else 0)
     element = DTYPE_BYTES[stage.dtype]
-    box_rows = min(STEP, TILE_N // division.share)
+    box_rows = min(STEP, division.width // division.share)
     multiply = KernelLaunch(
-        ENTRY,
+        ENTRIES[division.width],
         (groups * division.size, columns, division.clusters),
         (THREADS, 1, 1),
         (
@@ -150,29 +177,27 @@ def divide(problem: Problem, sm_count: int) -> Division | None:
 
     Of several, as where DRAM is what takes longest, that of most blocks: more has then been asked for.
     """
-    possible = (Division(*shares) for shares in itertools.product(SHARES, SIZES, CLUSTERS, STAGES))
-    fitting = [division for division in possible if _fits(problem, division, sm_count)]
+    possible = (Division(*shares) for shares in itertools.product(ENTRIES, SHARES, SIZES, CLUSTERS, SHARED_OF_BLOCK))
+    fitting = [one for one in possible if is_possible(problem, one) and _runs_at_once(problem, one, sm_count)]
     return min(
         fitting,
-        key=lambda one: (small_cycles(problem, one, sm_count), -_blocks(problem, one)),
+        key=lambda one: (small_cycles(problem, one, sm_count), -blocks_of(problem, one)),
         default=None,
     )
 
 
 def small_cycles(problem: Problem, division: Division, sm_count: int) -> float:
-    """Estimate the cycles of ``wgmma_small``: a start, boxes as fast as the slowest of three links, sums.
-
-    Products take less than boxes: 256 cycles of a step, whose boxes an SM receives in 439 at least.
-    """
-    steps = _tiles(problem)[2]
+    """Estimate the cycles of a kernel for few tiles: a start, steps as long as what takes longest, sums."""
+    steps = tiles_of(problem, division.width)[2]
     slices = division.slices * division.clusters
-    blocks = _blocks(problem, division)
+    blocks = blocks_of(problem, division)
     at_one = -(-blocks // sm_count)
-    under_way = at_one * division.stages * STAGE_BYTES
-    at_sm = at_one * STAGE_BYTES / min(SM_BYTES_PER_CYCLE, under_way / BOX_CYCLES)
-    from_l2 = blocks * (A_BYTES + B_BYTES / division.share) / L2_BYTES_PER_CYCLE
+    under_way = at_one * division.stages * division.stage_bytes
+    at_sm = at_one * division.stage_bytes / min(SM_BYTES_PER_CYCLE, under_way / BOX_CYCLES)
+    from_l2 = blocks * (division.a_bytes + division.b_bytes / division.share) / L2_BYTES_PER_CYCLE
+    products = at_one * (2 * division.width + PRODUCTS)
     from_dram = 2 * (problem.m + problem.n) * problem.k / DRAM_BYTES_PER_CYCLE
-    boxes = max(-(-steps // slices) * max(at_sm, from_l2), from_dram)
+    boxes = max(-(-steps // slices) * max(products, at_sm, from_l2), from_dram)
     sums = SUMS if slices > 1 else 0
     meeting = MEETING + MEETING_EACH * division.clusters if division.clusters > 1 else 0
     return START + boxes + sums + meeting
@@ -186,21 +211,28 @@ def large_cycles(stage: Stage, problem: Problem, sm_count: int) -> float:
     return LARGE_START + waves * -(-problem.k // stage.tile["BK"]) * LARGE_STEP
 
 
-def _tiles(problem: Problem) -> tuple[int, int, int]:
-    """Rows and columns of tiles, and steps of k."""
-    return -(-problem.m // TILE_M), -(-problem.n // TILE_N), -(-problem.k // STEP)
+def tiles_of(problem: Problem, width: int) -> tuple[int, int, int]:
+    """Return rows and columns of tiles, and steps of k."""
+    return -(-problem.m // TILE_M), -(-problem.n // width), -(-problem.k // STEP)
 
 
-def _blocks(problem: Problem, division: Division) -> int:
-    rows, columns, _ = _tiles(problem)
+def blocks_of(problem: Problem, division: Division) -> int:
+    """Return the blocks of a launch."""
+    rows, columns, _ = tiles_of(problem, division.width)
     return -(-rows // division.share) * division.size * columns * division.clusters
 
 
-def _fits(problem: Problem, division: Division, sm_count: int) -> bool:
-    rows, columns, steps = _tiles(problem)
+def is_possible(problem: Problem, division: Division) -> bool:
+    """Whether the kernel can divide a problem so: every slice has a step, a tile its counters."""
+    rows, columns, steps = tiles_of(problem, division.width)
     if division.size > SIZES[-1] or division.share > rows or division.slices * division.clusters > steps:
         return False
-    resident = division.per_sm * sm_count // division.size * RESIDENT_OF_32[division.size] // 32
+    if division.stages < LEAST_STAGES:
+        return False
     counters = -(-rows // division.share) * division.size * columns
-    fits = _blocks(problem, division) <= resident * division.size
-    return fits and (division.clusters == 1 or counters <= MOST_ARRIVALS)
+    return division.clusters == 1 or (division.slices > 1 and counters <= MOST_ARRIVALS)
+
+
+def _runs_at_once(problem: Problem, division: Division, sm_count: int) -> bool:
+    resident = division.per_sm * sm_count // division.size * RESIDENT_OF_32[division.size] // 32
+    return blocks_of(problem, division) <= resident * division.size

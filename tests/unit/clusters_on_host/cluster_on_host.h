@@ -57,11 +57,9 @@ void warp_sync();
 
 inline uint32_t __cvta_generic_to_shared(const void* p) { return host::address_of(p); }
 inline int __shfl_sync(unsigned, int value, int) { return value; }
-inline void __threadfence() {}
 inline float4 __ldcg(const float4* p) { return *p; }
 inline void __stcg(float4* p, const float4& v) { *p = v; }
 inline int __ffs(int value) { return __builtin_ffs(value); }
-inline uint32_t atomicAdd(uint32_t* p, uint32_t more) { return (*p += more) - more; }
 
 // What the project's headers say in PTX.
 void barrier_init(uint32_t barrier, int arrivals);
@@ -83,9 +81,10 @@ void cluster_arrive_relaxed();
 inline void cluster_arrive() { cluster_arrive_relaxed(); }
 void cluster_wait();
 uint32_t cluster_rank();
-uint32_t cluster_x();
 void send_quad(uint32_t to, uint32_t barrier, uint32_t block, const float* v);
 inline void wait_for_sums(uint32_t barrier) { barrier_wait(barrier, 0); }
 inline void products_begin() {}
 void products_end();
+void wgmma_n64(float (&d)[32], uint64_t a, uint64_t b, int accumulate);
 void wgmma_n128(float (&d)[64], uint64_t a, uint64_t b, int accumulate);
+inline uint32_t count_in(uint32_t* counter) { return (*counter)++; }

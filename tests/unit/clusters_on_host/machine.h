@@ -290,7 +290,6 @@ void cluster_wait() {
 }
 
 uint32_t cluster_rank() { return running->block->rank; }
-uint32_t cluster_x() { return running->block->index.x / clusters[0].blocks.size(); }
 
 void send_quad(uint32_t to, uint32_t barrier, uint32_t block, const float* v) {
   if (to % 16 != 0) fail("misaligned access to shared memory");

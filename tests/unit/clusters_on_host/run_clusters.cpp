@@ -1,6 +1,6 @@
-// Runs wgmma_small on the CPU. Compiled with -DKERNEL="file". Arguments: groups of twelve, `m n k pad alpha beta share slices
-// clusters stages order launches`: pad elements (a multiple of 8) after each row, how the problem is divided, the seed of
-// all that is left to chance, and how often it is launched. Prints what is wrong with each. All values are small integers, so
+// Runs wgmma_small or wgmma_small_narrow on the CPU. Compiled with -DKERNEL="file". Arguments: groups of thirteen, `m n k pad
+// alpha beta width share slices clusters stages order launches`: pad elements (a multiple of 8) after each row, columns of a
+// tile, how the problem is divided, the seed of all that is left to chance, and how often it is launched. Prints what is wrong with each. All values are small integers, so
 // results must be equal; C begins as NaN where beta is 0, and what surrounds it must stay as it is.
 
 #include "machine.h"
@@ -9,14 +9,19 @@
 
 struct Product {
   float* d;
+  int columns;
   uint64_t a, b;
   int accumulate;
 };
 
 static std::map<const Thread*, std::vector<Product>> products;  // asked for, and not over
 
+// Operands are read when the group ends, no sooner.
+void wgmma_n64(float (&d)[32], uint64_t a, uint64_t b, int accumulate) {
+  products[running].push_back({d, 64, a, b, accumulate});
+}
 void wgmma_n128(float (&d)[64], uint64_t a, uint64_t b, int accumulate) {
-  products[running].push_back({d, a, b, accumulate});  // operands are read when the group ends, no sooner
+  products[running].push_back({d, 128, a, b, accumulate});
 }
 
 static float operand(const std::vector<unsigned char>& memory, uint32_t address) {
@@ -39,7 +44,7 @@ void products_end() {
         rows[half][k] = operand(memory, field(product.a, 0) + row / 8 * field(product.a, 32) + row % 8 * 128 + k * 2);
       }
     }
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < product.columns / 2; ++i) {
       const int n = i / 4 * 8 + lane % 4 * 2 + i % 2, half = i / 2 % 2;
       float sum = product.accumulate ? product.d[i] : 0.0f;
       for (int k = 0; k < 16; ++k) {
@@ -54,9 +59,10 @@ void products_end() {
 }
 
 static bool run(const double* of) {
-  const int m = of[0], n = of[1], k = of[2], pad = of[3], share = of[6], slices = of[7], clusters_of_tile = of[8], stages = of[9];
+  const int m = of[0], n = of[1], k = of[2], pad = of[3], width = of[6], share = of[7], slices = of[8];
+  const int clusters_of_tile = of[9], stages = of[10];
   const float alpha = of[4], beta = of[5];
-  chance.seed(static_cast<unsigned>(of[10]));
+  chance.seed(static_cast<unsigned>(of[11]));
   const int lda = k + pad, ldb = n + pad, ldc = n + pad;
   std::vector<Half> a(static_cast<size_t>(m) * lda, Half(NAN)), b(static_cast<size_t>(k) * ldb, Half(NAN));
   std::vector<float> c(static_cast<size_t>(m) * ldc), before;
@@ -64,17 +70,17 @@ static bool run(const double* of) {
   for (int i = 0; i < k; ++i) for (int j = 0; j < n; ++j) b[static_cast<size_t>(i) * ldb + j] = Half(small_value());
   for (float& one : c) one = beta == 0.0f ? NAN : small_value();
   const auto bytes = [](const std::vector<Half>& of) { return reinterpret_cast<const unsigned char*>(of.data()); };
-  const CUtensorMap map_a = {bytes(a), k, m, lda * 2, 64, 64}, map_b = {bytes(b), n, k, ldb * 2, 64, min(64, 128 / share)};
-  const int rows = rounded_up(rounded_up(m, 64), share), columns = rounded_up(n, 128), steps = rounded_up(k, 64);
-  std::vector<float4> partial(static_cast<size_t>(rows) * share * columns * clusters_of_tile * 64 * 128 / 4, {NAN, NAN, NAN, NAN});
+  const CUtensorMap map_a = {bytes(a), k, m, lda * 2, 64, 64}, map_b = {bytes(b), n, k, ldb * 2, 64, min(64, width / share)};
+  const int rows = rounded_up(rounded_up(m, 64), share), columns = rounded_up(n, width), steps = rounded_up(k, 64);
+  std::vector<float4> partial(static_cast<size_t>(rows) * share * columns * clusters_of_tile * 64 * width / 4, {NAN, NAN, NAN, NAN});
   const auto log2 = [](int of) { return __builtin_ctz(of); };
   const bool alone = slices * clusters_of_tile == 1;
-  const size_t bytes_of_block = small_output_half::HEAD + stages * small_output_half::STAGE_BYTES +
-                                (alone ? 0 : small_output_half::TILE_BYTES);
-  for (int launch = 0; launch < of[11]; ++launch) {
+  const size_t bytes_of_block = small_output_half::HEAD + stages * (64 + width) * 128 + (alone ? 0 : 64 * width * 4);
+  const auto kernel = width == 64 ? wgmma_small_narrow : wgmma_small;
+  for (int launch = 0; launch < of[12]; ++launch) {
     before = c;
     body = [&] {
-      wgmma_small(map_a, map_b, c.data(), m, n, ldc, alpha, beta, log2(share), log2(slices),
+      kernel(map_a, map_b, c.data(), m, n, ldc, alpha, beta, log2(share), log2(slices),
                   steps / (slices * clusters_of_tile), steps % (slices * clusters_of_tile), stages, partial.data());
     };
     run_grid({rows * share * slices, columns, clusters_of_tile}, {small_output_half::BLOCK, 1, 1}, share * slices,
@@ -91,8 +97,8 @@ static bool run(const double* of) {
           expected = alpha * sum + (beta == 0.0f ? 0.0f : beta * before[at]);
         }
         if (memcmp(&c[at], &expected, 4) != 0 && !(c[at] == expected)) {
-          printf("C[%d, %d] = %g, not %g, at %d x %d x %d, %d %d %d, launch %d\n", i, j, c[at], expected, m, n, k, share,
-                 slices, clusters_of_tile, launch);
+          printf("C[%d, %d] = %g, not %g, at %d x %d x %d, %d: %d %d %d, launch %d\n", i, j, c[at], expected, m, n, k, width,
+                 share, slices, clusters_of_tile, launch);
           return false;
         }
       }
@@ -103,9 +109,9 @@ static bool run(const double* of) {
 
 int main(int count, char** words) {
   bool right = true;
-  for (int i = 1; i + 11 < count; i += 12) {
-    double of[12];
-    for (int j = 0; j < 12; ++j) of[j] = atof(words[i + j]);
+  for (int i = 1; i + 12 < count; i += 13) {
+    double of[13];
+    for (int j = 0; j < 13; ++j) of[j] = atof(words[i + j]);
     right &= run(of);
   }
   return right ? 0 : 1;
