@@ -1,7 +1,7 @@
 """When and how the kernels of ``kernels/small_output.cuh`` run in the place of a stage's own kernels. Pure.
 
 A C of few tiles leaves multiprocessors idle or makes many blocks wait for each other's sums. The kernels' source says
-what their arguments mean; the times here are cycles of an H200 (``kernels/experiments/README.md``).
+what their arguments mean; the times here are cycles of an H200 (``kernels/experiments/sgemm_small/README.md``).
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def test_it_takes_the_place_of_slower_kernels(id: str, problem: Problem, small: 
 
 
 def test_the_estimates_of_the_summit_are_those_of_the_runs_they_are_fitted_to() -> None:
-    # Microseconds at 1.98 GHz on an H200, from the tables of kernels/experiments/README.md and its results.
+    # Microseconds at 1.98 GHz on an H200, from the tables of kernels/experiments/sgemm_small/README.md.
     stage = STAGES["sgemm-hopper"]
     for shape, summit in (((1024, 1024, 1024), 63.0), ((64, 4096, 4096), 102.0), ((512, 512, 512), 46.7)):
         assert small_output.summit_cycles(stage, Problem(*shape), SMS) / 1980 == pytest.approx(summit, rel=0.05)
