@@ -1,7 +1,8 @@
 """When and how the kernels of ``kernels/gemm/small_output_half.cu`` run in the place of ``gemm_wgmma``. Pure.
 
 A C of few tiles of 128 x 256 leaves most multiprocessors idle. The kernels' source says what their arguments mean.
-Cycles are those of an H200 (``kernels/experiments/wgmma_bf16/README.md``): measured of ``gemm_wgmma``, predicted of the others.
+Cycles are those of an H200: measured of ``gemm_wgmma``, predicted of the others
+(``kernels/experiments/wgmma_bf16/README.md``).
 """
 
 from __future__ import annotations
