@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import textwrap
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -72,25 +74,41 @@ def proof_page(notice: str) -> str:
 
 
 def _seen() -> list[str]:
-    """Return what was recorded on a GPU, each mutant with what caught it first, and at which commit."""
+    """Return what was recorded on a GPU: each mutant's newest try, what caught it first, and at which commit."""
     run = tomllib.loads((SEEN / "run.toml").read_text(encoding="utf-8"))
     with (SEEN / "mutants.csv").open(encoding="utf-8", newline="") as file:
-        tried = list(csv.DictReader(file))
-    caught = {one["mutant"]: one for one in tried if one["caught"] == "True"}
-    missed = sorted({one["mutant"] for one in tried} - caught.keys())
+        newest = _newest(list(csv.DictReader(file)))
+    caught = [one for one in newest if one["caught"] == "True"]
     rows = [
         (f"`{one['mutant']}`", _called(one["mechanism"]), _cut(one["evidence"]), one["commit"])
-        for one in caught.values()
+        if one in caught
+        else (f"`{one['mutant']}`", "nothing", "see below", one["commit"])
+        for one in newest
     ]
+    by = Counter(_called(one["mechanism"]) for one in caught)
+    at = Counter(one["commit"] for one in caught)
+    remarks = [f"- `{mutant}`: {words}" for mutant, words in run["remarks"].items()]
     return [
         f"## Seen on an {run['device']}\n",
-        f"Commit {run['commit']}, {run['date']}, driver {run['driver']}: {run['note']} {len(caught)} of "
-        f"{len(caught) + len(missed)} mutants, each tried last at the commit beside it, were caught by their GPU's "
-        "share of what is to catch them"
-        + (f"; not {', '.join(f'`{one}`' for one in missed)}" if missed else "")
-        + ".\n",
+        f"Commit {run['commit']}, {run['date']}, driver {run['driver']}: {run['note']}\n",
+        f"{len(caught)} of {len(newest)} mutants were caught, by {_counted(by)}. Of each the newest try counts, at the "
+        f"commit beside it: {_counted(at)}. Those that the CPU alone catches are not tried on a GPU.\n",
         _table(("mutant", "caught by", "evidence", "commit"), rows),
+        *([_wrapped(remarks)] if remarks else []),
     ]
+
+
+def _newest(tried: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Of each mutant what its last commit's mechanisms, tried in turn until one caught it, ended with."""
+    return list({one["mutant"]: one for one in tried}.values())
+
+
+def _counted(names: Counter[str]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in names.most_common())
+
+
+def _wrapped(items: Sequence[str]) -> str:
+    return "\n".join(textwrap.fill(item, 120, subsequent_indent="  ", break_on_hyphens=False) for item in items) + "\n"
 
 
 def _cut(evidence: str) -> str:

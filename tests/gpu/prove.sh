@@ -14,7 +14,7 @@ read -ra named <<<"${MUTANTS:-}"
 if [ -n "${1:-}" ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/site "$1"/*.whl || exit
 fi
-export PYTHONPATH=/tmp/site:$lab:$lab/dashboards PYTHONUNBUFFERED=1 COLUMNS=150 BUDGET=$budget
+export PYTHONPATH=/tmp/site:$lab:$lab/dashboards${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 COLUMNS=150 BUDGET=$budget
 export NCU_LAB_STORE=$out/runs
 cd "$lab" || exit
 mkdir -p "$out"
