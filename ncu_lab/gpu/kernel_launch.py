@@ -106,7 +106,10 @@ class KernelLaunch:
 
 
 class Workspace:
-    """Device memory that the kernels of one launch share, laid out part by part. Its content is undefined before."""
+    """Device memory that the kernels of one launch share, laid out part by part.
+
+    Its content is undefined before: in a check it is NaN (:class:`ncu_lab.gpu.runner.Runner`).
+    """
 
     def __init__(self) -> None:
         self.bytes = 0

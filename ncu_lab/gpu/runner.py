@@ -17,7 +17,11 @@ from ncu_lab.gpu.kernel_launch import KernelLaunch
 from ncu_lab.gpu.launch_plan import LaunchPlan, library_plan, plan
 from ncu_lab.gpu.layout import Layout
 from ncu_lab.gpu.request import Subject, second_cubin
+from ncu_lab.gpu.timing import MIN_FLUSH_BYTES
 from ncu_lab.model import Problem, Stage
+
+NAN_BYTE = 0xFF
+"""Four of them are an FP32 NaN, two an FP16 or BF16 NaN; as a counter they are far from zero."""
 
 _MOST_READY = 1024
 """Calls whose arguments and tensor maps are kept: a bench repeats a few, a contest hundreds, a check many."""
@@ -28,9 +32,16 @@ class Runner:
 
     All work of the process goes into its own stream, since the default one cannot be captured; the order in it also
     lets all stages share the workspace.
+
+    Args:
+        poisons: Whether each launch finds its workspace full of NaN. A kernel that reads there before another has
+            written is then seen: else it may find what an identical launch left, which is right. The workspace has at
+            least :data:`~ncu_lab.gpu.timing.MIN_FLUSH_BYTES` then, so that filling it outlasts the submission of all
+            kernels of the launch from Python: they follow each other as closely as they do when timed, and one that
+            starts early does so. For checks; not for compute-sanitizer, to which the workspace must be unwritten.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, poisons: bool = False) -> None:
         import cupy
 
         self.stream = cupy.cuda.Stream(non_blocking=True)
@@ -40,6 +51,7 @@ class Runner:
         self.capability = int(gpu.compute_capability)  # 10 * major + minor, as a word
         self._modules: dict[str, Any] = {}
         self._libraries: dict[str, Cutlass] = {}
+        self._poisons = poisons
         self._workspace: Any = None
         self._ready: dict[object, tuple[LaunchPlan, list[Callable[[], None]]]] = {}
 
@@ -99,6 +111,8 @@ class Runner:
         if key not in self._ready:
             self._prepare(key, subject, self.plan(subject, problem, layout))
         how, calls = self._ready[key]
+        if self._poisons and how.workspace_bytes:
+            self._workspace.data.memset_async(NAN_BYTE, self._workspace.nbytes, self.stream)
         for call in calls:
             call()
         return how
@@ -130,6 +144,8 @@ class Runner:
         """Return the address of at least ``size`` bytes; calls prepared for a smaller workspace are forgotten."""
         import cupy
 
+        if size and self._poisons:
+            size = max(size, MIN_FLUSH_BYTES)
         if size and (self._workspace is None or self._workspace.nbytes < size):
             self._ready.clear()
             self._workspace = None  # given back first: both together might not fit

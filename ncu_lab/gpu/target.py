@@ -36,7 +36,7 @@ from ncu_lab.model.bench_record import ReferenceTrial
 PROBE_NAME = "ncu_lab_probe"
 _PROBE = f'extern "C" __global__ void {PROBE_NAME}(float* x) {{ x[threadIdx.x] = 1.0f; }}'
 _SPARE_BYTES = 512 * 2**20
-"""Flush buffer and cuBLAS workspace, with room for what cupy's pool rounds up."""
+"""Flush buffer, or in a check the least workspace, and that of cuBLAS, with room for what cupy's pool rounds up."""
 
 
 def argv(request_path: Path) -> list[str]:
@@ -74,7 +74,7 @@ def _done(step: Mode, subject: Subject, data: dict[str, Any], begin: float) -> N
 
 
 def _check(request: TargetRequest, device: Device) -> dict[str, Any]:
-    runner = Runner()
+    runner = Runner(poisons=True)
     oracle = Oracle(lambda: runner.cublas, request.seed)
     documents: list[dict[str, Any]] = []
     for subject in request.subjects:

@@ -1,4 +1,7 @@
-"""Which cubin the runner takes a kernel from, and that it loads each once; CUDA and cupy are stood in for."""
+"""Which cubin the runner takes a kernel from, that it loads each once, and what the workspace holds before a launch.
+
+CUDA and cupy are stood in for.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from ncu_lab.gpu.layout import Layout
 from ncu_lab.gpu.registry import load_stages
 from ncu_lab.gpu.request import Subject
 from ncu_lab.gpu.runner import Runner
+from ncu_lab.gpu.timing import MIN_FLUSH_BYTES
 from ncu_lab.model import Problem
 
 FAST, SECOND, GUARDED = "/cache/one/kernel.cubin", "/cache/one/second.cubin", "/cache/two/kernel.cubin"
@@ -52,18 +56,43 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return found
 
 
+FILLED = "workspace filled"
+
+
 @pytest.fixture
-def h200(monkeypatch: pytest.MonkeyPatch, launched: list[tuple[str, str]]) -> Runner:
-    """A runner on an H200 that is not there."""
+def filled() -> list[tuple[int, int, Any]]:
+    """Value, bytes and stream of every filling of a workspace."""
+    return []
+
+
+@pytest.fixture
+def machine(
+    monkeypatch: pytest.MonkeyPatch, launched: list[tuple[str, str]], filled: list[tuple[int, int, Any]]
+) -> None:
+    """An H200 that is not there."""
     cupy: Any = ModuleType("cupy")
     gpu = SimpleNamespace(attributes={"MultiProcessorCount": 132}, compute_capability="90")
     cupy.cuda = SimpleNamespace(
         Stream=lambda non_blocking: SimpleNamespace(use=lambda: None, ptr=7), Device=lambda: gpu
     )
     cupy.uint8 = "uint8"
-    cupy.empty = lambda size, dtype: SimpleNamespace(nbytes=size, data=SimpleNamespace(ptr=0x1000))
+
+    def memset_async(value: int, size: int, stream: Any) -> None:
+        filled.append((value, size, stream))
+        launched.append((FILLED, ""))
+
+    def empty(size: int, dtype: str) -> SimpleNamespace:
+        assert dtype == "uint8"
+        return SimpleNamespace(nbytes=size, data=SimpleNamespace(ptr=0x1000, memset_async=memset_async))
+
+    cupy.empty = empty
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(module, "Driver", Driver)
+
+
+@pytest.fixture
+def h200(machine: None) -> Runner:
+    """A runner on it."""
     return Runner()
 
 
@@ -119,3 +148,37 @@ def test_a_cubin_that_does_not_load_is_named(h200: Runner, launched: list[tuple[
     with pytest.raises(ProgramError, match=r"the cubin of transpose_a cannot be loaded \(/cache/absent\.cubin\)"):
         h200.launch(subject("sgemm-hopper", "/cache/absent.cubin"), large, dense(large))
     assert launched == []
+
+
+LONG_K, WHOLE_K = Problem(64, 64, 16384), Problem(1024, 1024, 1024)
+"""Whose slices of C two kernels hand over in the workspace, and which has none."""
+
+
+def test_a_check_finds_the_workspace_full_of_nan_at_every_launch(
+    machine: None, launched: list[tuple[str, str]], filled: list[tuple[int, int, Any]]
+) -> None:
+    runner, one = Runner(poisons=True), subject("splitk")
+    for problem in (LONG_K, WHOLE_K, LONG_K):
+        runner.launch(one, problem, dense(problem))
+    kernels = [(FILLED, ""), (SECOND, "sgemm_small_split"), (SECOND, "add_slices")]
+    assert launched == [*kernels, (SECOND, "sgemm_small"), *kernels]
+    # In the launch's own stream, and long enough that both kernels are submitted before it ends.
+    assert filled == [(0xFF, MIN_FLUSH_BYTES, runner.stream)] * 2
+
+
+def test_a_workspace_larger_than_that_is_filled_to_its_end(machine: None, filled: list[tuple[int, int, Any]]) -> None:
+    runner, one, large = Runner(poisons=True), subject("sgemm-hopper"), Problem(16384, 16384, 16384)
+    runner.launch(one, LONG_K, dense(LONG_K))
+    runner.launch(one, large, dense(large))
+    runner.launch(one, LONG_K, dense(LONG_K))
+    needed = runner.workspace_bytes(one, large)
+    assert needed > 16384 * 16384 * 4  # of the transposed A alone
+    assert [size for _, size, _ in filled] == [MIN_FLUSH_BYTES, needed, needed]
+
+
+def test_what_is_timed_profiled_or_sanitized_finds_the_workspace_as_it_is(
+    h200: Runner, launched: list[tuple[str, str]], filled: list[tuple[int, int, Any]]
+) -> None:
+    h200.launch(subject("splitk"), LONG_K, dense(LONG_K))
+    assert [entry for _, entry in launched] == ["sgemm_small_split", "add_slices"]
+    assert filled == []

@@ -29,7 +29,8 @@ class Runner:
 
     stream = SimpleNamespace(ptr=1, synchronize=lambda: None)
 
-    def __init__(self) -> None:
+    def __init__(self, *, poisons: bool = False) -> None:
+        CALLED.extend(["poisoned workspaces"] * poisons)
         self.cublas = SimpleNamespace(gemm=lambda math, *_: CALLED.append(math), version="13.0.2")
         self.cublaslt = SimpleNamespace(algorithms=lambda *_: [calling("lt-1"), calling("lt-2")])
 
@@ -134,3 +135,14 @@ def test_bare_launches_leave_c_unwritten_where_beta_is_0() -> None:
     result = bare.launch_all(request, Device("GPU"))
     assert [launch["problem"] for launch in result["launches"]] == ["64³", "65×66×67", "8³"]
     assert CALLED == ["no pool", "2d 64³ -0.5", "unwritten C", "2d 65×66×67 0", "2d 8³ -0.5"]
+
+
+def test_a_check_alone_poisons_the_workspace() -> None:
+    asked = Problem(64, 64, 64)
+    subjects = (Subject(STAGES["splitk"], "cubin", "cubin"),)
+    bare.launch_all(TargetRequest("launch", asked, subjects), Device("GPU"))
+    target._Bench(TargetRequest("profile", asked, subjects), Device("GPU"))
+    bench(fastest=False)
+    assert "poisoned workspaces" not in CALLED
+    assert target._check(TargetRequest("check", asked, ()), Device("GPU")) == {"cases": []}
+    assert CALLED[-1] == "poisoned workspaces"
