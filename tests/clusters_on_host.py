@@ -17,14 +17,33 @@ KERNELS = data_dir("kernels")
 
 @dataclass(frozen=True)
 class Source:
-    """What is compiled: a file with kernels, and the program in ``clusters_on_host`` that runs them."""
+    """What is compiled and run.
+
+    Attributes:
+        file: With the kernels, below ``kernels/``.
+        runner: The program in ``clusters_on_host`` that runs them; says what the numbers of a case are.
+        cases: In which every wait counts: what mutants are tried with.
+    """
 
     file: str
     runner: str
+    cases: tuple[tuple[float, ...], ...]
 
 
-HALF = Source("gemm/small_output_half.cu", "run_clusters.cpp")
-SINGLE = Source("small_output.cuh", "run_small_output.cpp")
+HALF = Source(
+    "gemm/small_output_half.cu",
+    "run_clusters.cpp",
+    tuple((128, 128, 640, 0, 1.0, 0.0, 128, 1, 1, 1, 3, order, 1) for order in range(3)),
+)
+SINGLE = Source(
+    "small_output.cuh",
+    "run_small_output.cpp",
+    tuple(
+        (1, 64, 64, 64 * blocks * slices, 0, 1.0, 0.0, blocks, slices, 1, order)
+        for order in range(3)
+        for blocks, slices in ((2, 1), (1, 3), (2, 2))
+    ),
+)
 HEADERS = ("cluster.cuh", "common.cuh", "half.cuh", "hopper.cuh", "shared_address.cuh", "wgmma.cuh")
 
 _FUNCTION = re.compile(
@@ -42,13 +61,18 @@ def without_ptx(text: str) -> str:
 
 
 def build(
-    folder: Path, source: Source, change: Callable[[str], str] = lambda text: text, *, quick: bool = False
+    folder: Path,
+    source: Source,
+    change: Callable[[str], str] = lambda text: text,
+    *,
+    kernels: Path = KERNELS,
+    quick: bool = False,
 ) -> Path:
     """Compile kernels, their source as ``change`` makes it; ``quick`` to build, slow to run and with fewer checks."""
     (folder / "gemm").mkdir(parents=True)
     for name in HEADERS:
-        (folder / name).write_text(without_ptx((KERNELS / name).read_text()))
-    (folder / source.file).write_text(change(without_ptx((KERNELS / source.file).read_text())))
+        (folder / name).write_text(without_ptx((kernels / name).read_text()))
+    (folder / source.file).write_text(change(without_ptx((kernels / source.file).read_text())))
     program = folder / "run"
     checks = ["-O0"] if quick else ["-O2", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
     flags = ["-std=c++17", "-fno-strict-aliasing", *checks, "-Wall", "-Wextra"]

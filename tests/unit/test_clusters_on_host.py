@@ -27,6 +27,11 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("kernel") / "right", HALF)
 
 
+def test_right_where_mutants_are_tried(kernel: Path) -> None:
+    ran = run(kernel, HALF.cases)
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+
+
 @pytest.mark.parametrize("width", [64, 128])
 @pytest.mark.parametrize("division", DIVISIONS, ids=lambda division: "x".join(map(str, division)))
 def test_right_at_every_shape_and_division(division: tuple[int, int, int], width: int, kernel: Path) -> None:

@@ -7,8 +7,10 @@ import re
 import shutil
 from pathlib import Path
 
+import clusters_on_host
 import mutants
 import pytest
+from clusters_on_host import HALF, SINGLE
 from host_kernels import STAGES, build, cases_of, run
 
 from ncu_lab.gpu.registry import load_stages
@@ -16,6 +18,7 @@ from ncu_lab.gpu.registry import load_stages
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS, REFUSALS = mutants.load()
 ON_HOST = [one for one in MUTANTS if "host" in one.caught_by]
+FEW_TILES = {source.file: source for source in (HALF, SINGLE)}
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.id)
@@ -39,10 +42,17 @@ def test_a_mutant_that_no_longer_fits_is_told(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 @pytest.mark.parametrize("mutant", ON_HOST, ids=lambda one: one.id)
 def test_the_cpu_catches_it(mutant: mutants.Mutant, tmp_path: Path) -> None:
-    stage = STAGES[mutant.stage]
-    # Not strict: that what it computes is wrong must be seen, not that the compiler happens to warn.
-    program = build(stage, mutant.variant, tmp_path / "mutant", mutants.apply(mutant, tmp_path), strict=False)
-    assert run(program, cases_of(stage, mutant.variant)).returncode != 0
+    kernels = mutants.apply(mutant, tmp_path)
+    if source := FEW_TILES.get(mutant.file):
+        ran = clusters_on_host.run(
+            clusters_on_host.build(tmp_path / "mutant", source, kernels=kernels, quick=True), source.cases
+        )
+    else:
+        stage = STAGES[mutant.stage]
+        # Not strict: that what it computes is wrong must be seen, not that the compiler happens to warn.
+        program = build(stage, mutant.variant, tmp_path / "mutant", kernels, strict=False)
+        ran = run(program, cases_of(stage, mutant.variant))
+    assert ran.returncode != 0
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: one.test.rpartition("::")[2])

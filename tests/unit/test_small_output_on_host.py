@@ -21,6 +21,11 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("kernel") / "right", SINGLE)
 
 
+def test_right_where_mutants_are_tried(kernels: Path) -> None:
+    ran = run(kernels, SINGLE.cases)
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+
+
 def test_whole_tiles_are_right_at_every_depth(kernels: Path) -> None:
     # Fewer stages than are held at once, as many, and enough that every warp has had its turn at refilling.
     depths = (1, 32, 33, 96, 128, 130, 160, 320)

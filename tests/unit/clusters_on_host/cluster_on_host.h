@@ -1,6 +1,7 @@
 // Enough of Hopper to run a kernel of clusters on the CPU: all threads of a grid are fibers, mbarriers count arrivals and
 // bytes, the copy engine swizzles boxes, wgmma reads operands by their descriptors. What is asynchronous happens late and in
-// an order of chance, so that a missing wait gives wrong results; an access to a block that has ended is an error.
+// an order of chance, so that a missing wait gives wrong results; an access to a block that has ended is an error. A kernel
+// that is launched early starts as soon as the one before it allows.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@
 #define __syncwarp() host::warp_sync()
 #define threadIdx host::thread_index()
 #define blockIdx host::block_index()
-#define gridDim host::grid_dim
-#define blockDim host::block_dim
+#define gridDim host::grid_dim()
+#define blockDim host::block_dim()
 
 using std::max;
 using std::min;
@@ -40,7 +41,8 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 
 namespace host {
 
-extern Index grid_dim, block_dim;
+Index grid_dim();
+Index block_dim();
 Index thread_index();
 Index block_index();
 
@@ -74,8 +76,8 @@ struct CUtensorMap;
 void load_box(uint32_t to, const CUtensorMap* map, int x, int y, uint32_t barrier);
 void load_box_to_blocks(uint32_t to, const CUtensorMap* map, int x, int y, uint32_t barrier, int blocks);
 inline void prefetch_map(const CUtensorMap*) {}
-inline void allow_next_kernel() {}
-inline void wait_for_kernel_before() {}
+void allow_next_kernel();
+void wait_for_kernel_before();
 void load4_shared(float* to, uint32_t address);
 void cluster_arrive_relaxed();
 inline void cluster_arrive() { cluster_arrive_relaxed(); }

@@ -1,4 +1,4 @@
-// The machine of cluster_on_host.h: blocks and clusters, threads as fibers, mbarriers and what is late.
+// The machine of cluster_on_host.h: kernels, blocks and clusters, threads as fibers, mbarriers and what is late.
 #pragma once
 
 #include <ucontext.h>
@@ -41,9 +41,29 @@ struct Barrier {
   }
 };
 
+struct Launch {
+  Index grid, threads;  // blocks, and threads of a block
+  int cluster;          // blocks of a cluster, along x
+  size_t shared_bytes;
+  std::function<void()> body;
+  bool early = false;  // it may start once all blocks of the kernel before allow it, or have ended
+};
+
+struct Grid {
+  Launch launch;
+  Grid* before;  // in the stream
+  int blocks_left, blocks_that_hold_back;
+
+  bool may_start() const {
+    return before == nullptr || (launch.early ? before->blocks_that_hold_back : before->blocks_left) == 0;
+  }
+};
+
 struct Block {
+  Grid* grid;
   Index index;
   int cluster, rank, threads_left = 0;
+  bool holds_back = true;  // the next kernel
   std::vector<unsigned char> memory;
   std::map<uint32_t, Barrier> barriers;
   int at_block = 0, block_phase = 0, at_warp[MOST_WARPS] = {}, warp_phase[MOST_WARPS] = {};
@@ -59,6 +79,15 @@ struct Block {
     const auto found = barriers.find(address);
     if (found == barriers.end()) fail("a barrier is used before it is initialised");
     return found->second;
+  }
+  void let_next_start() {
+    grid->blocks_that_hold_back -= holds_back;
+    holds_back = false;
+  }
+  void end() {
+    std::fill(memory.begin(), memory.end(), POISON);
+    let_next_start();
+    --grid->blocks_left;
   }
 };
 
@@ -76,7 +105,7 @@ struct Cluster {
   int arrived = 0, phase = 0;
 };
 
-Index grid_dim, block_dim;
+static std::vector<std::unique_ptr<Grid>> grids;
 static std::vector<std::unique_ptr<Block>> blocks;
 static std::vector<Cluster> clusters;
 static std::vector<std::unique_ptr<Thread>> threads;
@@ -86,10 +115,13 @@ static Thread* running;
 static int turn;  // of all threads; blocks begin in one of the first
 constexpr int LATEST = 8;
 static ucontext_t scheduler;
-static std::function<void()> body;
 
-static int threads_of_block() { return block_dim.x * block_dim.y; }
-Index thread_index() { return {running->id % block_dim.x, running->id / block_dim.x, 0}; }
+static const Launch& launch() { return running->block->grid->launch; }
+static int threads_of(const Launch& one) { return one.threads.x * one.threads.y; }
+static int threads_of_block() { return threads_of(launch()); }
+Index grid_dim() { return launch().grid; }
+Index block_dim() { return launch().threads; }
+Index thread_index() { return {running->id % block_dim().x, running->id / block_dim().x, 0}; }
 Index block_index() { return running->block->index; }
 unsigned char* shared_memory() { return running->block->memory.data(); }
 uint32_t address_of(const void* shared) {
@@ -125,49 +157,53 @@ static Block& peer(uint32_t rank) {
 static uint32_t swizzled(uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
 
 static void run_thread() {
-  body();
+  launch().body();
   running->done = true;
-  if (--running->block->threads_left == 0) std::fill(running->block->memory.begin(), running->block->memory.end(), POISON);
+  if (--running->block->threads_left == 0) running->block->end();
 }
 
 static void add_thread(Block* block, int id, int begin) {
   auto thread = std::make_unique<Thread>();
   thread->block = block;
   thread->id = id;
-  thread->stack = std::make_unique<char[]>(STACK_BYTES);
+  thread->stack.reset(new char[STACK_BYTES]);  // not cleared: most threads touch little of it
   getcontext(&thread->context);
   thread->context.uc_stack.ss_sp = thread->stack.get();
   thread->context.uc_stack.ss_size = STACK_BYTES;
   thread->context.uc_link = &scheduler;
   makecontext(&thread->context, run_thread, 0);
-  thread->waits_for = [begin] { return turn >= begin; };
+  thread->waits_for = [grid = block->grid, begin] { return turn >= begin && grid->may_start(); };
   threads.push_back(std::move(thread));
 }
 
-static void run_grid(Index grid, Index block_of_threads, int cluster_size, size_t shared_bytes) {
-  grid_dim = grid;
-  block_dim = block_of_threads;
-  if (threads_of_block() > MOST_WARPS * 32) fail("more threads than a block has here");
-  blocks.clear(), clusters.clear(), threads.clear(), late.clear();
-  for (int z = 0; z < grid.z; ++z) {
-    for (int y = 0; y < grid.y; ++y) {
-      for (int x = 0; x < grid.x; ++x) {
+static void add_grid(const Launch& one) {
+  const int count = threads_of(one), of_grid = one.grid.x * one.grid.y * one.grid.z;
+  if (count > MOST_WARPS * 32) fail("more threads than a block has here");
+  grids.emplace_back(new Grid{one, grids.empty() ? nullptr : grids.back().get(), of_grid, of_grid});
+  for (int z = 0; z < one.grid.z; ++z) {
+    for (int y = 0; y < one.grid.y; ++y) {
+      for (int x = 0; x < one.grid.x; ++x) {
         auto block = std::make_unique<Block>();
+        block->grid = grids.back().get();
         block->index = {x, y, z};
-        block->rank = x % cluster_size;
+        block->rank = x % one.cluster;
         if (block->rank == 0) clusters.emplace_back();
         block->cluster = static_cast<int>(clusters.size()) - 1;
-        block->threads_left = threads_of_block();
-        block->memory.assign(shared_bytes, POISON);
+        block->threads_left = count;
+        block->memory.assign(one.shared_bytes, POISON);
         clusters.back().blocks.push_back(block.get());
+        const int begin = chance() % LATEST;
+        for (int id = 0; id < count; ++id) add_thread(block.get(), id, begin);
         blocks.push_back(std::move(block));
       }
     }
   }
-  for (auto& block : blocks) {
-    const int begin = chance() % LATEST;
-    for (int id = 0; id < threads_of_block(); ++id) add_thread(block.get(), id, begin);
-  }
+}
+
+/// Run kernels of one stream.
+static void run_launches(const std::vector<Launch>& launches) {
+  grids.clear(), blocks.clear(), clusters.clear(), threads.clear(), late.clear();
+  for (const Launch& one : launches) add_grid(one);
   std::vector<Thread*> left;
   for (auto& thread : threads) left.push_back(thread.get());
   std::shuffle(left.begin(), left.end(), chance);  // warps and blocks start as they like
@@ -287,6 +323,13 @@ void cluster_wait() {
   const int phase = ++running->cluster_waits;
   if (cluster.blocks.size() == 1) block_sync();  // what ptxas makes of it for a launch without clusters
   until([&cluster, phase] { return cluster.phase >= phase; });
+}
+
+void allow_next_kernel() { running->block->let_next_start(); }
+
+void wait_for_kernel_before() {
+  const Grid* before = running->block->grid->before;
+  if (before != nullptr) until([before] { return before->blocks_left == 0; });
 }
 
 uint32_t cluster_rank() { return running->block->rank; }

@@ -72,19 +72,20 @@ static bool run(const double* of) {
   const auto bytes = [](const std::vector<Half>& of) { return reinterpret_cast<const unsigned char*>(of.data()); };
   const CUtensorMap map_a = {bytes(a), k, m, lda * 2, 64, 64}, map_b = {bytes(b), n, k, ldb * 2, 64, min(64, width / share)};
   const int rows = rounded_up(rounded_up(m, 64), share), columns = rounded_up(n, width), steps = rounded_up(k, 64);
-  std::vector<float4> partial(static_cast<size_t>(rows) * share * columns * clusters_of_tile * 64 * width / 4, {NAN, NAN, NAN, NAN});
+  std::vector<float4> partial(static_cast<size_t>(rows) * share * columns * clusters_of_tile * 64 * width / 4);
   const auto log2 = [](int of) { return __builtin_ctz(of); };
   const bool alone = slices * clusters_of_tile == 1;
   const size_t bytes_of_block = small_output_half::HEAD + stages * (64 + width) * 128 + (alone ? 0 : 64 * width * 4);
   const auto kernel = width == 64 ? wgmma_small_narrow : wgmma_small;
   for (int launch = 0; launch < of[12]; ++launch) {
     before = c;
-    body = [&] {
+    std::fill(partial.begin(), partial.end(), float4{NAN, NAN, NAN, NAN});  // as `check` does before every launch
+    const auto body = [&] {
       kernel(map_a, map_b, c.data(), m, n, ldc, alpha, beta, log2(share), log2(slices),
                   steps / (slices * clusters_of_tile), steps % (slices * clusters_of_tile), stages, partial.data());
     };
-    run_grid({rows * share * slices, columns, clusters_of_tile}, {small_output_half::BLOCK, 1, 1}, share * slices,
-             bytes_of_block);
+    const Index grid{rows * share * slices, columns, clusters_of_tile};
+    run_launches({{grid, {small_output_half::BLOCK, 1, 1}, share * slices, bytes_of_block, body}});
     for (int i = 0; i < m; ++i) {
       for (int j = 0; j < ldc; ++j) {
         const size_t at = static_cast<size_t>(i) * ldc + j;

@@ -40,21 +40,24 @@ static bool run(const double* of) {
   Matrix before = c;
   const CUtensorMap map_a = a.map(BOX_K, TILE, true), map_b = b.map(TILE, split ? Sizes<4>::STEP : Sizes<2>::STEP, false);
   const int rows = rounded_up(m, TILE), columns = rounded_up(n, TILE), quads = rows * columns * TILE_QUADS;
-  std::vector<float4> partial(static_cast<size_t>(quads) * slices, {NAN, NAN, NAN, NAN});
+  std::vector<float4> partial(static_cast<size_t>(quads) * slices, {NAN, NAN, NAN, NAN});  // as `check` leaves it
+  const auto whole = [&] { sgemm_small(map_a, map_b, c.data(), m, n, k, c.ld, alpha, beta); };
+  const auto part = [&] {
+    sgemm_small_split(map_a, map_b, c.data(), m, n, k, c.ld, alpha, beta, blocks_of_cluster, steps, partial.data());
+  };
+  const auto add_up = [&] { add_slices(c.data(), m, n, c.ld, beta, slices, quads, partial.data()); };
+  std::vector<Launch> launches;
   if (split) {
-    body = [&] {
-      sgemm_small_split(map_a, map_b, c.data(), m, n, k, c.ld, alpha, beta, blocks_of_cluster, steps, partial.data());
-    };
-    run_grid({blocks_of_cluster * slices, rows, columns}, {Sizes<4>::BLOCK, 1, 1}, blocks_of_cluster, sizeof(Shared<4>));
+    const Index grid{blocks_of_cluster * slices, rows, columns};
+    launches.push_back({grid, {Sizes<4>::BLOCK, 1, 1}, blocks_of_cluster, sizeof(Shared<4>), part});
   } else {
-    body = [&] { sgemm_small(map_a, map_b, c.data(), m, n, k, c.ld, alpha, beta); };
-    run_grid({columns, rows, 1}, {Sizes<2>::BLOCK, 1, 1}, 1, sizeof(Shared<2>));
+    launches.push_back({{columns, rows, 1}, {Sizes<2>::BLOCK, 1, 1}, 1, sizeof(Shared<2>), whole});
   }
   if (slices > 1) {
     constexpr int WIDTH = ADD_THREADS / 2;
-    body = [&] { add_slices(c.data(), m, n, c.ld, beta, slices, quads, partial.data()); };
-    run_grid({quads / WIDTH, 1, 1}, {WIDTH, 2, 1}, 1, ADD_THREADS * sizeof(float4));
+    launches.push_back({{quads / WIDTH, 1, 1}, {WIDTH, 2, 1}, 1, ADD_THREADS * sizeof(float4), add_up, true});
   }
+  run_launches(launches);
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < c.ld; ++j) {
       float expected = before.at(i, j);
