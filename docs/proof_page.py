@@ -34,6 +34,8 @@ TEXT = """\
 - each stage at the problem asked for and at edge shapes (one element, primes, one more than a tile, K = 0, tall, wide,
   long rows, unaligned bases, any alpha and beta, a C that holds NaN), every element against float64;
 - the same input twenty times: a result that changes by a bit is a race, and the first element that differs is named;
+- a workspace that the kernels of a stage share holds NaN before every launch, so that a kernel which reads what is not
+  there yet finds nothing that an equal launch left;
 - compute-sanitizer's memcheck, racecheck, initcheck and synccheck on whole, cut and odd tiles. Where beta is 0 they
   see a C that nobody wrote, so that a kernel which reads it is found although its result is right.
 
@@ -47,7 +49,8 @@ cublasLt's first eight algorithms (`--fastest-reference`), none of them TF32, wh
 ## Mistakes, and what catches them
 
 Each is one change to a kernel (`tests/mutants.toml`). CI asserts that every one still fits the sources, compiles, and
-is caught where that takes no GPU; `tests/gpu/prove.sh` runs the others by what is to catch them, until one does.
+is caught where that takes no GPU; `tests/gpu/prove.sh` tries each that a GPU can catch, by one mechanism after the other,
+until one does.
 """
 
 

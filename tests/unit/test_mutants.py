@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import csv
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import clusters_on_host
@@ -53,6 +55,16 @@ def test_the_cpu_catches_it(mutant: mutants.Mutant, tmp_path: Path) -> None:
         program = build(stage, mutant.variant, tmp_path / "mutant", kernels, strict=False)
         ran = run(program, cases_of(stage, mutant.variant))
     assert ran.returncode != 0
+
+
+def test_what_was_seen_on_a_gpu_is_of_these_mutants_and_what_was_not_caught_is_explained() -> None:
+    seen = ROOT / "tests" / "data" / "proof"
+    rows = list(csv.DictReader((seen / "mutants.csv").read_text(encoding="utf-8").splitlines()))
+    stages = {one.id: one.stage for one in MUTANTS}
+    assert {row["mutant"]: row["stage"] for row in rows}.items() <= stages.items()
+    newest = {row["mutant"]: row["caught"] for row in rows}
+    remarks = tomllib.loads((seen / "run.toml").read_text(encoding="utf-8"))["remarks"]
+    assert {mutant for mutant, caught in newest.items() if caught != "True"} <= remarks.keys() <= newest.keys()
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: one.test.rpartition("::")[2])
