@@ -49,8 +49,8 @@ cublasLt's first eight algorithms (`--fastest-reference`), none of them TF32, wh
 ## Mistakes, and what catches them
 
 Each is one change to a kernel (`tests/mutants.toml`). CI asserts that every one still fits the sources, compiles, and
-is caught where that takes no GPU; `tests/gpu/prove.sh` tries each that a GPU can catch, by one mechanism after the other,
-until one does.
+is caught where that takes no GPU; `tests/gpu/prove.sh` tries all that a GPU can catch, by what is to catch them in
+turn, until one does.
 """
 
 
