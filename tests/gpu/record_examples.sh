@@ -15,7 +15,7 @@ rm -rf "$lab" /tmp/site && git clone -q "$bundle" "$lab" -b main || exit
 if [ -n "${wheels:-}" ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/site "$wheels"/*.whl || exit
 fi
-export PYTHONPATH=/tmp/site:$lab:$lab/dashboards PYTHONUNBUFFERED=1 COLUMNS=150
+export PYTHONPATH=/tmp/site:$lab:$lab/dashboards${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 COLUMNS=150
 cd "$lab" || exit
 lab() { python3 -m ncu_lab.cli.app "$@"; }
 step() { # Runs one command, tells how long it took and how it ended; a failure does not stop the next.

@@ -16,7 +16,7 @@ rm -rf "$lab" "$demo" "$store" /tmp/site && git clone -q "$bundle" "$lab" -b mai
 if [ -n "${wheels:-}" ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/site "$wheels"/*.whl || exit
 fi
-export PYTHONPATH=/tmp/site:$lab:$lab/dashboards PYTHONUNBUFFERED=1 COLUMNS=150
+export PYTHONPATH=/tmp/site:$lab:$lab/dashboards${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 COLUMNS=150
 python3 "$lab/tests/history_repo.py" "$demo" && cd "$demo" || exit
 mkdir -p "$store/commits" "$store/noise"
 failed=0

@@ -16,7 +16,7 @@ steps=${STEPS:-check sanitize bench profile}
 if [ -n "${1:-}" ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/site "$1"/*.whl || exit
 fi
-export PYTHONPATH=/tmp/site:$lab:$lab/dashboards PYTHONUNBUFFERED=1 COLUMNS=150
+export PYTHONPATH=/tmp/site:$lab:$lab/dashboards${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 COLUMNS=150
 cd "$lab" || exit
 mkdir -p "$out"
 failed=0

@@ -15,7 +15,7 @@ rm -rf "$lab" /tmp/site && git clone -q "$bundle" "$lab" -b main || exit
 if [ -n "${wheels:-}" ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/site "$wheels"/*.whl || exit
 fi
-export PYTHONPATH=/tmp/site:$lab:$lab/dashboards PYTHONUNBUFFERED=1 COLUMNS=150 NCU_LAB_STORE=$lab/reports
+export PYTHONPATH=/tmp/site:$lab:$lab/dashboards${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 COLUMNS=150 NCU_LAB_STORE=$lab/reports
 cd "$lab" || exit
 mkdir -p "$out"
 failed=0
