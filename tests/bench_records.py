@@ -49,6 +49,7 @@ def record(
     times: Mapping[str, Sequence[float]],
     *,
     created: str = "2026-11-30T08:15:00+00:00",
+    commit: str = "0bf9cc4",
     reference: str = "cublas-fp32",
     trials: Sequence[ReferenceTrial] = (),
 ) -> BenchRecord:
@@ -58,7 +59,7 @@ def record(
         problem,
         H200,
         Environment(driver="580.159", cuda="13.0", nvcc="13.0.88"),
-        "0bf9cc4",
+        commit,
         False,
         tuple(times),
         taken(times, reference),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,6 +77,40 @@ def by_shape(rows: Sequence[Row]) -> tuple[list[Row], list[Column]]:
     if seen("power_w"):
         columns.append(Column("power", "power", lambda shape: _range(shape, stages, "power_w")))
     return list(shapes.values()), columns
+
+
+def commits_words(rows: Sequence[Row]) -> str | None:
+    """Say what was measured at another commit than most: ``commit f536281; 1536³ at 952a7c3``.
+
+    Args:
+        rows: One for each shape and stage.
+
+    Returns:
+        None where all are of one commit.
+    """
+    counts = Counter(row["commit"] for row in rows)
+    if len(counts) < 2:
+        return None
+    most, *others = (commit for commit, _ in counts.most_common())
+    parts = [f"{_shapes_at(commit, rows)} at {_short(commit)}" for commit in others]
+    return "; ".join([f"commit {_short(most)}", *parts])
+
+
+def _shapes_at(commit: str | None, rows: Sequence[Row]) -> str:
+    """Write the shapes of a commit; their stages too, where others of the shape are of another commit."""
+    shapes: dict[str, list[Row]] = {}
+    for row in rows:
+        shapes.setdefault(Problem(row["m"], row["n"], row["k"]).label, []).append(row)
+    words = []
+    for label, here in shapes.items():
+        stages = [row["stage"] for row in here if row["commit"] == commit]
+        if stages:
+            words.append(label if len(stages) == len(here) else f"{label} ({', '.join(stages)})")
+    return ", ".join(words)
+
+
+def _short(commit: str | None) -> str:
+    return commit[:7] if commit else "an unknown one"
 
 
 def _title(stage: str, rows: Sequence[Row]) -> str:

@@ -51,6 +51,20 @@ def test_markdown_has_a_row_a_shape(store: Path) -> None:
     assert len(lines) == 3
 
 
+def test_a_shape_of_another_commit_is_told_below_the_table(store: Path) -> None:
+    assert "commit 0bf9cc4" not in run("shapes", "--store", str(store)).stdout  # all of one: nothing to tell apart
+    times = {"sgemm-hopper": (1e5,), "splitk": (1e5,), "cublas-fp32": (1e5,)}
+    at = {"created": "2026-12-01T00:00:00+00:00", "commit": "952a7c3104ad"}
+    write_bench(store, record(CUBE, {"splitk": (1e6,), "cublas-fp32": (1e6,)}, **at))
+    write_bench(store, record(Problem(1024, 1024, 1024), times, **at))
+    for size in (256, 512):
+        write_bench(store, record(Problem(size, size, size), times))
+    told = "commit 0bf9cc4; 1024³, 4096³ (splitk) at 952a7c3"
+    assert run("shapes", "--store", str(store)).stdout.splitlines()[-1] == told
+    assert run("shapes", "--store", str(store), "--format", "markdown").stdout.endswith(f" |\n\n{told}\n")
+    assert told not in run("shapes", "--store", str(store), "--format", "csv").stdout
+
+
 def test_json_and_csv_hold_every_value(store: Path) -> None:
     document = json.loads(run("shapes", "--store", str(store), "--format", "json").stdout)
     assert (document["device"], document["drivers"]) == ("NVIDIA H200", ["580.159"])
