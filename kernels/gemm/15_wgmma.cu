@@ -4,7 +4,7 @@
 // Changed:    from mma-sync: the copy engine (TMA) fills swizzled tiles, wgmma reads both operands from shared memory, one
 //             warpgroup feeds two that multiply, the grid is persistent, and the blocks of a cluster, neighbours along M,
 //             each load half of the tile of B for both (multicast). Nothing is transposed: B is read as it lies.
-// Bottleneck: the tensor pipe (sm__inst_executed_pipe_tensor_op_hmma, 94 % of active cycles), then power (700 W), and with
+// Bottleneck: the tensor pipe (sm__pipe_tensor_cycles_active, 91 % of active cycles), then power (700 W), and with
 //             it the clock.
 // Launch:     clusters of CLUSTER blocks of 384 threads, at most one block an SM; as few clusters as need no more waves.
 //             SHARED_BYTES of dynamic shared memory.
