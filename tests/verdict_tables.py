@@ -245,7 +245,12 @@ def renewed(page: str, places: Iterable[str]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Print the differences, and write the page or tell whether it is up to date."""
     places = [name for name in PLACES if name != "corpus" or outcomes.corpus()]
-    for label, launch in labelled([one for name in places for one in PLACES[name]]):
+    try:
+        pairs = labelled([one for name in places for one in PLACES[name]])
+    except KeyError as error:
+        print(f"{LABELS.name} has a label of what is launched no more: {error}")
+        return 1
+    for label, launch in pairs:
         if label.label != launch.verdict.bound:
             print(
                 f"{label.where} {label.file} {launch.summary.launch} {label.function}: {label.label}, verdict", end=" "
