@@ -43,27 +43,32 @@ def build(
     from ncu_lab.workflows.building import build_stages, kernel_ids
 
     builds: list[StageBuild] = []
-    targets = arch or [default_arch()]
-    wanted = {target: _buildable(chosen_stages(stage, all, kernel_ids(target))) for target in targets}
+    targets = list(dict.fromkeys(arch or [default_arch()]))
+    wanted = {target: _buildable(chosen_stages(stage, all, kernel_ids(target)), target) for target in targets}
+    left_out = [one for target in targets for one in _left_out(target)] if all else []
     with progress_reporter(stage or kernel_ids()) as report:
         for target, ids in wanted.items():
             builds += build_stages(ids, target, report=report)
     rows = [_row(made) for made in builds]
     if format is Format.TABLE:
         rows = [{**row, "sass": None} for row in rows]
-    emit(rows, _columns(), format.value, sys.stdout, name="builds")
+    emit(rows, _columns(), format.value, sys.stdout, name="builds", document={"left_out": left_out})
+    _tell_left_out(left_out)
     _tell(builds, format)
 
 
-def _buildable(ids: list[str]) -> list[str]:
+def _buildable(ids: list[str], arch: str) -> list[str]:
     """Leave out library references, and say so.
 
     Raises:
-        UsageError: When nothing is left.
+        UsageError: When nothing is left, or there was nothing: no stage runs on ``arch``.
     """
     from ncu_lab.gpu.registry import load_stages
 
     stages = load_stages()
+    if not ids:
+        least = min((stage for stage in stages.values() if not stage.arch_suffix), key=lambda stage: stage.min_cc)
+        raise UsageError(f"no stage runs on {arch}: each needs {least.needs} or newer")
     references = [id for id in ids if not stages[id].is_compiled]
     if references == ids:
         are = "is a library reference" if len(ids) == 1 else "are library references"
@@ -73,6 +78,25 @@ def _buildable(ids: list[str]) -> list[str]:
     if references:
         complain(f"note: not built, as the library brings them: {', '.join(references)}")
     return [id for id in ids if id not in references]
+
+
+def _left_out(arch: str) -> list[dict[str, str]]:
+    """Return the kernel stages that ``--all`` does not build for an architecture, each with what it needs."""
+    from ncu_lab.gpu.registry import load_stages
+    from ncu_lab.workflows.building import kernel_ids
+
+    stages, built = load_stages(), kernel_ids(arch)
+    return [{"stage": id, "arch": arch, "needs": stages[id].needs} for id in kernel_ids() if id not in built]
+
+
+def _tell_left_out(left_out: list[dict[str, str]]) -> None:
+    """Say in a line for each architecture which stages it cannot run, by what they need."""
+    by_arch: dict[str, dict[str, list[str]]] = {}
+    for one in left_out:
+        by_arch.setdefault(one["arch"], {}).setdefault(one["needs"], []).append(one["stage"])
+    for arch, by_need in by_arch.items():
+        parts = [f"{', '.join(ids)} ({'need' if len(ids) > 1 else 'needs'} {needs})" for needs, ids in by_need.items()]
+        complain(f"note: left out for {arch}: {', '.join(parts)}")
 
 
 def _tell(builds: list[StageBuild], format: Format) -> None:

@@ -34,6 +34,7 @@ DEFAULT_ARCH = "sm_90"
 
 _CACHE_FORMAT = 1
 _HEADERS = ("*.cuh", "*.h", "*.hpp")
+_UNKNOWN_ARCH = re.compile(r"Unsupported gpu architecture 'compute_(\w+)'")
 _PTX_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]+)"', re.MULTILINE)
 
 
@@ -142,9 +143,11 @@ def build_stage(
 
     Raises:
         CancelledError: When ``stop`` was set before the end.
-        UsageError: When the stage has no source or no such variant, or the architecture does not fit.
+        UsageError: When the stage has no source or no such variant, or the architecture does not fit the stage or
+            the compiler.
         InputError: When it does not compile, or ptxas serialised its wgmma.
-        EnvironmentLacksError: When nvcc or its host compiler is missing, or the cache is not writable.
+        EnvironmentLacksError: When nvcc or its host compiler is missing, nvcc is older than the GPU, or the cache is not
+            writable.
     """
     if stage.is_reference:  # those of CUTLASS: ncu_lab.gpu.cutlass_build
         raise UsageError(f"stage {stage.id} is a library reference: there is nothing to build")
@@ -288,8 +291,18 @@ class _Compiler:
                 f"nvcc {self.nvcc.version} finds no host compiler it can use", "Install g++ (apt install g++)."
             )
         message = ptxas.first_error(log)
+        if unknown := _UNKNOWN_ARCH.search(message):
+            return _unknown_to_nvcc(f"sm_{unknown[1]}", self.nvcc)
         place = f"kernels/{message}" if message.startswith(self.stage.file) else message
         return InputError(f"stage {self.stage.id} does not compile: {place}")
+
+
+def _unknown_to_nvcc(arch: str, nvcc: Nvcc) -> NcuLabError:
+    """Return the error of an architecture that the compiler cannot build for: the request's, or the machine's."""
+    words = f"nvcc {nvcc.version} cannot build for {arch}"
+    if arch.rstrip("af") == present_arch():
+        return EnvironmentLacksError(f"{words}, the GPU that is here", _nvcc_fix())
+    return UsageError(words, "nvcc --list-gpu-code lists what it builds for.")
 
 
 def neutral_paths(ptx: str, folder: Path) -> str:

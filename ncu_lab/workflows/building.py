@@ -46,7 +46,7 @@ def build_stages(ids: Sequence[str], arch: str | None = None, *, report: Reporte
         Builds in the order of ``ids``, fast before guarded.
 
     Raises:
-        UsageError: When a stage is unknown or does not fit the architecture.
+        UsageError: When a stage is unknown or does not fit the architecture, or the compiler does not know that.
         InputError: When one does not compile; the first in the order of ``ids``.
         EnvironmentLacksError: When the compiler is missing.
     """

@@ -56,6 +56,28 @@ def test_build_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert document["builds"][0]["spill_store_bytes"] == 0
 
 
+def test_all_says_which_stages_an_architecture_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ncu_lab.workflows.building.build_stages", lambda ids, arch, report: [])
+    architectures = ("--arch", "sm_75", "--arch", "sm_80", "--arch", "sm_90")
+    result = CliRunner().invoke(app, ["build", "--all", *architectures, "--format", "json"])
+    assert result.exit_code == 0
+    hopper = "sgemm-hopper, wgmma, wgmma-fp16 (need sm_90a)"
+    assert result.stderr.splitlines() == [
+        "note: left out for sm_75: double-buffered, warptiled, splitk, wmma-tiled, mma-sync (need sm_80), " + hopper,
+        "note: left out for sm_80: " + hopper,
+    ]
+    left_out = json.loads(result.stdout)["left_out"]
+    assert [one["stage"] for one in left_out if one["arch"] == "sm_80"] == ["sgemm-hopper", "wgmma", "wgmma-fp16"]
+    assert {one["needs"] for one in left_out if one["arch"] == "sm_80"} == {"sm_90a"}
+    named = run("build", "--stage", "2d", "--arch", "sm_80", "--format", "json")
+    assert json.loads(named)["left_out"] == []  # of what was asked for
+
+
+def test_all_of_an_architecture_that_no_stage_runs_on_is_refused() -> None:
+    with pytest.raises(UsageError, match="no stage runs on sm_70: each needs sm_75 or newer"):
+        run("build", "--all", "--arch", "sm_70")
+
+
 def test_stage_and_all_exclude_each_other() -> None:
     assert chosen_stages(["2d", "naive", "2d"], False, []) == ["2d", "naive"]
     assert chosen_stages(None, True, ["a", "b"]) == ["a", "b"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_lab.errors import EnvironmentLacksError, InputError, UsageError
+from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError, UsageError
 from ncu_lab.gpu.compile import (
     Nvcc,
     build_stage,
@@ -160,6 +160,32 @@ def test_without_a_host_compiler_the_fix_is_told(
     with pytest.raises(EnvironmentLacksError) as caught:
         build_stage(stage(), kernels_dir=kernels, cache_dir=tmp_path / "cache")
     assert "g++" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("present", "kind", "hint"),
+    [
+        (None, UsageError, "--list-gpu-code"),
+        ("sm_75", UsageError, "--list-gpu-code"),
+        ("sm_120", EnvironmentLacksError, "nvcc"),
+    ],
+)
+def test_an_architecture_that_nvcc_does_not_know(
+    kernels: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    present: str | None,
+    kind: type[NcuLabError],
+    hint: str,
+) -> None:
+    fake = tmp_path / "nvcc"
+    fake.write_text("#!/bin/sh\necho \"nvcc fatal   : Unsupported gpu architecture 'compute_120'\" >&2\nexit 1\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr("ncu_lab.gpu.compile.find_nvcc", lambda: Nvcc(fake, "12.4.1"))
+    monkeypatch.setattr("ncu_lab.gpu.compile.present_arch", lambda: present)
+    with pytest.raises(kind, match=r"nvcc 12\.4\.1 cannot build for sm_120") as caught:
+        build_stage(stage(), "sm_120", kernels_dir=kernels, cache_dir=tmp_path / "cache")
+    assert hint in caught.value.hint
 
 
 @needs_nvcc
