@@ -1,4 +1,5 @@
-// C = alpha * A * B + beta * C, row-major, FP32 on CUDA cores, for a C with too few tiles to fill the GPU: two stages launch it.
+// C = alpha * A * B + beta * C, row-major, FP32 on CUDA cores, for a C with too few tiles to fill the GPU: two stages launch
+// it.
 //
 // Changed:    from splitk's own kernel: the copy engine (TMA) brings the boxes, so no thread copies and no __syncthreads is
 //             in the loop; A is read along k as it lies. Where there are fewer tiles than SMs, blocks of a cluster take a slice of

@@ -6,12 +6,13 @@
 //             blocks are a cluster: each loads half of their tile of B for both (multicast).
 // Bottleneck: the FMA pipe (sm__inst_executed_pipe_fma, 86 % of active cycles); then issue slots of LDS.128 and dispatch
 //             stalls. The main loop fits the 32 KiB instruction cache (128 bytes x 64 sets x 4 ways): it must.
-// Launch:     transpose_a on 8 blocks of 256 threads an SM at most, then sgemm_hopper on 2 blocks of 128 threads an SM
-//             (fewer and not persistent is right too), SHARED_BYTES of dynamic shared memory each. The second is launched
-//             while the first still runs (programmatic stream serialization) and waits for it inside.
+// Launch:     transpose_a on 8 blocks of 256 threads an SM at most, then sgemm_hopper in clusters of 2 on 2 blocks of 128
+//             threads an SM (fewer and not persistent is right too), SHARED_BYTES of dynamic shared memory each; where C has
+//             an odd number of row tiles sgemm_hopper_single, without clusters. The second is launched while the first
+//             still runs (programmatic stream serialization) and waits for it inside.
 // Assumes:    fast path: n and the rows of B and C are multiples of 4, bases of B and C are 16-byte aligned, k > 0; A may
-//             lie anyhow. All else goes to the guarded path of `warptiled`. Needs sm_90a. Where C has few tiles the plan launches
-//             sgemm_small of small_output.cu in the place of both kernels.
+//             lie anyhow. All else goes to the guarded path of `warptiled`. Needs sm_90a. Where C has few tiles the plan
+//             launches the kernels of small_output.cu in the place of both.
 
 #include "../cluster.cuh"
 
@@ -253,7 +254,8 @@ __device__ __forceinline__ void multiply(const CUtensorMap& map_at, const CUtens
         if (lane == 0) {
           uint32_t seen;
           do {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(flags + (w * BLOCKS + rank) * WARPS + warp) : "memory");
+            const uint32_t* flag = flags + (w * BLOCKS + rank) * WARPS + warp;
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
           } while (seen == 0);
         }
         __syncwarp();  // lane 0 has seen the flag before any lane reads the sums

@@ -3,7 +3,9 @@
 //
 // Changed:    from mma-sync: the copy engine (TMA) fills swizzled tiles, wgmma reads both operands from shared memory, one
 //             warpgroup feeds two that multiply, the grid is persistent, and the blocks of a cluster, neighbours along M,
-//             each load half of the tile of B for both (multicast). Nothing is transposed: B is read as it lies.
+//             each load half of the tile of B for both (multicast). Nothing is transposed: B is read as it lies. Every
+//             other wave walks K backwards, to begin with what L2 still holds: the order of sums, and so the last bits of
+//             C, depend on how many clusters the GPU has.
 // Bottleneck: the tensor pipe (sm__pipe_tensor_cycles_active, 91 % of active cycles), then power (700 W), and with
 //             it the clock.
 // Launch:     clusters of CLUSTER blocks of 384 threads, at most one block an SM; as few clusters as need no more waves.
@@ -86,8 +88,8 @@ __device__ __forceinline__ void scale(float (&d)[128], float alpha, float beta, 
   }
 }
 
-/// The grouped raster, every other group from right to left: whatever wave follows another shares rows of A or columns of B
-/// with it.
+/// The grouped raster, every other group from right to left: a wave shares rows of A or columns of B with the one before,
+/// within a group and from one group to the next.
 __device__ __forceinline__ void snake_raster(int t, int rows_all, int cols_all, int& row, int& col) {
   grouped_raster(t, GROUP, rows_all, cols_all, row, col);
   if (row / GROUP % 2) col = cols_all - 1 - col;

@@ -35,7 +35,8 @@ REDUCE_DEPTH, REDUCE_MOST_ROWS = 8, 16
 def transposed(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kernels:
     """A is transposed into the workspace, then a persistent kernel multiplies; the last, partial wave is split over K.
 
-    Two blocks an SM run at once, and so may wait for each other's sums. Where each would have more tiles than its list
+    A worker waits for the sums of later workers only, and each hands its first stretch over before it waits: as blocks are
+    placed in their order, two that run at once are enough, and all do where each SM takes two. Where each would have more tiles than its list
     holds, there are more blocks, nothing is split, and no block waits for another. Blocks work in pairs, one row tile
     each, that share the tile of B; singly where row tiles are odd in number.
     """

@@ -9,12 +9,13 @@ measured cool. NVML's power is a mean over one second, so a load has told all of
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 
 from ncu_lab.gpu.telemetry import Telemetry
 
-LEAST_S, MOST_S = 0.2, 2.0
-"""Seconds of its own load before a series counts, at least and at most."""
+MOST_S = 2.0
+"""Seconds of its own load before a series counts, at most; the window is the least."""
 
 WITHOUT_POWER_S = 1.0
 """The same where NVML tells no power: as long as its mean is."""
@@ -40,28 +41,30 @@ class PowerState:
     def __init__(self, telemetry: Telemetry, clock: Callable[[], float] = time.monotonic) -> None:
         self._telemetry, self._clock = telemetry, clock
         self._begin = clock()
-        self._readings: list[tuple[float, float]] = []
+        self._readings: deque[tuple[float, float]] = deque()
 
     def load_begins(self) -> None:
         """Say that another load runs from now on."""
         self._begin = self._clock()
-        self._readings = []
+        self._readings.clear()
 
     def is_settled(self) -> bool:
         """Return whether the load has run long enough; call it between its calls."""
         now = self._clock()
         elapsed = now - self._begin
-        power = self._telemetry.read().power_w
+        power = self._telemetry.power_w()
         if power is None:
             return elapsed >= WITHOUT_POWER_S
-        self._readings.append((now, power))
-        if elapsed >= MOST_S:
-            return True
-        before = [reading for at, reading in self._readings if now - at >= WINDOW_S]
-        return elapsed >= LEAST_S and bool(before) and abs(power - before[-1]) <= STANDS_STILL * power
+        readings = self._readings
+        readings.append((now, power))
+        # The first is the newest that the window has left behind: calls may be short, and asking must cost little.
+        while len(readings) > 1 and now - readings[1][0] >= WINDOW_S:
+            readings.popleft()
+        at, before = readings[0]
+        return elapsed >= MOST_S or (now - at >= WINDOW_S and abs(power - before) <= STANDS_STILL * power)
 
     def pause_s(self, samples: int) -> float:
         """Return the seconds of untimed load before each of so many samples: 0 where the limit is not near."""
-        power, limit = self._telemetry.read().power_w, self._telemetry.power_limit_w()
+        power, limit = self._telemetry.power_w(), self._telemetry.power_limit_w()
         at_limit = power is not None and limit is not None and power >= AT_LIMIT * limit
         return SWING_S / samples if at_limit else 0.0

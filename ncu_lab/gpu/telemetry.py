@@ -41,12 +41,17 @@ class Telemetry:
         nvml = self._nvml
         if nvml is None:
             return State()
-        milliwatts = self._ask(lambda: nvml.nvmlDeviceGetPowerUsage(self._handle))
         return State(
             sm_clock_mhz=self._ask(lambda: nvml.nvmlDeviceGetClockInfo(self._handle, nvml.NVML_CLOCK_SM)),
-            power_w=None if milliwatts is None else milliwatts / 1000.0,
+            power_w=self.power_w(),
             temperature_c=self._ask(lambda: nvml.nvmlDeviceGetTemperature(self._handle, nvml.NVML_TEMPERATURE_GPU)),
         )
+
+    def power_w(self) -> float | None:
+        """Return the power that the GPU draws, NVML's mean over the last second."""
+        nvml = self._nvml
+        milliwatts = None if nvml is None else self._ask(lambda: nvml.nvmlDeviceGetPowerUsage(self._handle))
+        return None if milliwatts is None else milliwatts / 1000.0
 
     def power_limit_w(self) -> float | None:
         """Return the power that the GPU may draw; it lowers its clock to stay below."""

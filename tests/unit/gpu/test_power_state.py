@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -20,11 +18,10 @@ class Gpu:
     limit_w: float | None = 700.0
     now: float = 0.0
 
-    def read(self) -> Any:
+    def power_w(self) -> float | None:
         if self.before_w is None:
-            return SimpleNamespace(power_w=None)
-        share = min(1.0, self.now)
-        return SimpleNamespace(power_w=self.before_w + share * (self.load_w - self.before_w))
+            return None
+        return self.before_w + min(1.0, self.now) * (self.load_w - self.before_w)
 
     def power_limit_w(self) -> float | None:
         return self.limit_w
@@ -58,8 +55,8 @@ def test_a_load_is_settled_when_the_mean_power_stands_still(gpu: Gpu, seconds: f
 
 def test_power_that_never_stands_still_is_waited_for_two_seconds() -> None:
     class Swinging(Gpu):
-        def read(self) -> Any:
-            return SimpleNamespace(power_w=300.0 + 200.0 * (round(self.now / 0.25) % 2))
+        def power_w(self) -> float | None:
+            return 300.0 + 200.0 * (round(self.now / 0.25) % 2)
 
     assert seconds_until_settled(Swinging(300.0)) == pytest.approx(2.0, abs=0.011)
 
