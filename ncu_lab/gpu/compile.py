@@ -146,8 +146,8 @@ def build_stage(
         UsageError: When the stage has no source or no such variant, or the architecture does not fit the stage or
             the compiler.
         InputError: When it does not compile, or ptxas serialised its wgmma.
-        EnvironmentLacksError: When nvcc or its host compiler is missing, nvcc is older than the GPU, or the cache is not
-            writable.
+        EnvironmentLacksError: When nvcc or its host compiler is missing, nvcc is older than the GPU, or the cache is
+            not writable.
     """
     if stage.is_reference:  # those of CUTLASS: ncu_lab.gpu.cutlass_build
         raise UsageError(f"stage {stage.id} is a library reference: there is nothing to build")
