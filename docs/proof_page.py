@@ -43,7 +43,8 @@ Each stage's cases, and each tool on each stage, are a program with a time limit
 
 A ratio to the library is the lowest there is: of several processes (`bench --processes 3`), and of the series alone
 and in turns A B B A the less favourable; in FP32 against the fastest of cuBLAS in pedantic and in default math and
-cublasLt's first eight algorithms (`--fastest-reference`), none of them TF32, which the names of their kernels prove.
+up to eight algorithms of cublasLt, as many as it offers (`--fastest-reference`), none of them TF32, which the names of
+their kernels prove.
 `bench --save` keeps every sample with clock and power, and `ncu-lab shapes` makes one table of all sizes.
 
 ## Mistakes, and what catches them

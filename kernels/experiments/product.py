@@ -221,7 +221,7 @@ def reference_types(variant: Variant) -> tuple[tuple[int, int], tuple[int, int]]
 
 
 def more_references(lt: CublasLt, variant: Variant, x: Matrices, m: int, n: int, k: int) -> list[Any]:
-    """The first eight algorithms of cublasLt for each compute type of `reference_calls`."""
+    """Up to eight algorithms of cublasLt, as many as it offers, for each compute type of `reference_calls`."""
     types, computes = reference_types(variant)
     return [run for compute in computes for run in lt.candidates(m, n, k, x.a, x.b, x.c, types, compute)]
 

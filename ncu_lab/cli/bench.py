@@ -48,7 +48,7 @@ def bench(
         typer.Option(
             "--fastest-reference",
             help="In FP32 measure against the fastest way of the library: cuBLAS in pedantic and in default math and "
-            "cublasLt's first eight algorithms, none of them TF32.",
+            "up to eight algorithms of cublasLt, as many as it offers, none of them TF32.",
         ),
     ] = False,
     no_cutlass: Annotated[
