@@ -31,9 +31,14 @@ def shapes(
     """
     from ncu_lab.render.shapes import by_shape, commits_words, flat_shape_columns, shape_columns
     from ncu_lab.render.terminal import MUTED, STRONG, Terminal, emit
-    from ncu_lab.workflows.batching import batch_of_shapes
+    from ncu_lab.workflows.batching import NoBenchesError, batch_of_shapes
 
-    found = batch_of_shapes(store_to_read(store, example), stage or ())
+    try:
+        found = batch_of_shapes(store_to_read(store, example), stage or ())
+    except NoBenchesError as error:
+        for notice in error.notices:
+            warn(notice.message)
+        raise
     for notice in found.notices:
         warn(notice.message)
     rows, columns = list(found.rows), shape_columns()

@@ -6,6 +6,7 @@ They are no runs: nothing was profiled, so that no command that shows counters w
 from __future__ import annotations
 
 import json
+import math
 import re
 import secrets
 from collections.abc import Sequence
@@ -92,7 +93,23 @@ def _read(file: Path) -> BenchRecord:
         raise InputError(f"{file} is no record of a bench: {error}") from error
     except NcuLabError as error:  # a problem of no matrix
         raise InputError(f"{file} is no record of a bench: {error.message}") from error
+    if flaw := _flaw(record):
+        raise InputError(f"{file} is no record of a bench: {flaw}")
     return record
+
+
+def _flaw(record: BenchRecord) -> str:
+    """Say what no bench can have measured; empty when nothing is wrong."""
+    for index, sample in enumerate(record.samples):
+        if not 0.0 < sample.ns < math.inf:
+            return f"samples[{index}].ns is {sample.ns:g}, no time"
+        told = (sample.sm_clock_mhz, sample.power_w, sample.temperature_c)
+        if not all(one is None or math.isfinite(one) for one in told):
+            return f"samples[{index}] has a clock, power or temperature that is no finite number"
+    sampled = {sample.subject for sample in record.samples}
+    if lacking := [stage for stage in record.stages if stage not in sampled]:
+        return f"no samples of {', '.join(lacking)}"
+    return "" if record.stages else "it is of no stage"
 
 
 def _named(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Json]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ncu_lab.errors import EnvironmentLacksError, InputError
+from ncu_lab.errors import EnvironmentLacksError, InputError, NcuLabError
 from ncu_lab.model import SCHEMA
 from ncu_lab.store.encoding import decode, encode
 
@@ -57,7 +57,7 @@ def read_record(kind: type[Record], file: Path, what: str) -> Record:
         data: Any = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is no JSON: {error}") from error
     schema = data.get("schema") if isinstance(data, dict) else None
     if isinstance(schema, int) and schema > SCHEMA:
@@ -66,4 +66,6 @@ def read_record(kind: type[Record], file: Path, what: str) -> Record:
         record: Record = decode(kind, data)
     except (TypeError, ValueError, KeyError) as error:
         raise InputError(f"{file} is no {what}: {error}") from error
+    except NcuLabError as error:  # a problem of no matrix
+        raise InputError(f"{file} is no {what}: {error.message}") from error
     return record

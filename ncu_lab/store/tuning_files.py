@@ -5,6 +5,7 @@ A file is written anew after every step of its search, so that an interrupted on
 
 from __future__ import annotations
 
+import math
 import secrets
 from pathlib import Path
 
@@ -38,8 +39,32 @@ def read_tuning(store: Path) -> tuple[list[tuple[Path, TuningRecord]], list[Noti
     notices: list[Notice] = []
     for file in sorted((store / FOLDER).glob("*.json")):
         try:
-            found.append((file, read_record(TuningRecord, file, "record of a search")))
+            found.append((file, _read(file)))
         except InputError as error:
             notices.append(Notice(_UNREADABLE, f"{error.message}; what it found does not count"))
     found.sort(key=lambda one: one[1].created, reverse=True)
     return found, notices
+
+
+def _read(file: Path) -> TuningRecord:
+    record = read_record(TuningRecord, file, "record of a search")
+    if flaw := _flaw(record):
+        raise InputError(f"{file} is no record of a search: {flaw}")
+    return record
+
+
+def _flaw(record: TuningRecord) -> str:
+    """Say what no search can have come to, finished or interrupted; empty when nothing is wrong."""
+    found = {one.label: one for one in record.candidates}
+    if record.default not in found:
+        return f"default {record.default!r} is none of its {len(found)} candidates"
+    if record.best is not None and (record.best not in found or found[record.best].outcome != "best"):
+        return f"best {record.best!r} is no candidate that won"
+    for one in record.candidates:
+        if not all(one.samples_ns) or not all(0.0 < ns < math.inf for rung in one.samples_ns for ns in rung):
+            return f"candidate {one.label} has a rung without samples, or a sample that is no time"
+    for number, rung in enumerate(record.rungs, start=1):
+        for label in rung.entrants:
+            if label not in found or len(found[label].samples_ns) == 0:
+                return f"rung {number} has {label!r}, which is no candidate that was timed"
+    return ""

@@ -33,6 +33,20 @@ class Batch:
     notices: tuple[Notice, ...]
 
 
+class NoBenchesError(InputError):
+    """A store without a bench that can be read.
+
+    Attributes:
+        notices: Records that cannot be read.
+    """
+
+    def __init__(self, message: str, notices: tuple[Notice, ...]) -> None:
+        super().__init__(
+            message, "Make one: ncu-lab bench --save --stage ID --size 4096 --processes 3 --fastest-reference"
+        )
+        self.notices = notices
+
+
 def batch_of_shapes(store: Path, ids: Sequence[str] = (), device: str | None = None) -> Batch:
     """Put together what a store knows of stages at many shapes.
 
@@ -43,7 +57,7 @@ def batch_of_shapes(store: Path, ids: Sequence[str] = (), device: str | None = N
 
     Raises:
         UsageError: When a stage is unknown.
-        InputError: When the store has no such record.
+        NoBenchesError: When the store has no such record that can be read.
     """
     registry = load_stages()
     wanted = {find_stage(registry, id).id for id in ids} or {
@@ -52,10 +66,7 @@ def batch_of_shapes(store: Path, ids: Sequence[str] = (), device: str | None = N
     records, unreadable = read_benches(store)
     there = [one for one in records if device is None or one.device.name == device]
     if not there:
-        raise InputError(
-            f"no saved benches {f'on {device} ' if device else ''}in {store}",
-            "Make one: ncu-lab bench --save --stage ID --size 4096 --processes 3 --fastest-reference",
-        )
+        raise NoBenchesError(f"no saved benches {f'on {device} ' if device else ''}in {store}", tuple(unreadable))
     there = [one for one in there if one.device.name == there[-1].device.name]
     newest = {
         (record.problem, stage): record

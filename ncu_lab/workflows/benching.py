@@ -261,7 +261,7 @@ def summary_row(
         "pct_of_reference_low": percent(claimed.low if claimed else None),
         "pct_of_reference_high": percent(claimed.high if claimed else None),
         "timed": claimed.mode if claimed else None,
-        "pct_of_peak": None if peak is None else 100.0 * speed / peak,
+        "pct_of_peak": 100.0 * speed / peak if peak else None,
         "sm_clock_hz": 1e6 * median(clocks) if clocks else None,
         "power_w": median(powers) if powers else None,
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from bench_records import H200, record, taken
+from lab_command import ncu_lab
 from typer.testing import CliRunner, Result
 
 from ncu_lab.analyze.timings import timing
@@ -96,6 +97,18 @@ def test_bench_keeps_what_it_measured(tmp_path: Path, monkeypatch: pytest.Monkey
     assert str(next((tmp_path / "bench").iterdir())) in result.stderr
     assert (kept.problem, kept.stages, len(kept.samples)) == (CUBE, ("2d", "cublas-fp32"), 80)
     assert (kept.environment.nvcc, notices) == ("13.0.88", [])
+
+
+def test_a_store_whose_records_are_all_broken_says_so(store: Path) -> None:
+    [file] = (store / "bench").iterdir()
+    file.write_text(re.sub(r'"samples": \[.*\]', '"samples": []', file.read_text(), flags=re.DOTALL))
+    done = ncu_lab(store, "shapes", "--store", str(store))
+    assert (done.returncode, done.stdout) == (3, "")
+    words = "no samples of sgemm-hopper, cublas-fp32; what it measured is left out"
+    assert done.stderr.splitlines()[:2] == [
+        f"warning: {file} is no record of a bench: {words}",
+        f"error: no saved benches in {store}",
+    ]
 
 
 def test_a_store_without_save_is_refused(tmp_path: Path) -> None:

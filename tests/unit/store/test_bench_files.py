@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import bench_records
 import pytest
@@ -37,7 +38,7 @@ def test_a_record_comes_back_as_it_was_with_a_line_for_each_sample(tmp_path: Pat
 
 def test_what_nvml_did_not_tell_stays_missing(tmp_path: Path) -> None:
     untold = TimingSample(0, 0, 0, "splitk", "alone", 15000.0, None, None, None)
-    write_bench(tmp_path, replace(RECORD, samples=(untold,)))
+    write_bench(tmp_path, replace(RECORD, stages=("splitk",), samples=(untold,)))
     [record], _ = read_benches(tmp_path)
     assert record.samples == (untold,)
 
@@ -65,6 +66,34 @@ def test_what_cannot_be_read_is_passed_over_and_named(tmp_path: Path, text: str,
     assert records == [RECORD]
     assert "bad.json" in notice.message
     assert words in notice.message
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"samples": []}, "no samples of splitk, cublas-fp32"),
+        ({"stages": ["splitk", "2d"]}, "no samples of 2d"),
+        ({"stages": []}, "it is of no stage"),
+        ({"ns": -1.0}, "samples[3].ns is -1, no time"),
+        ({"ns": 0}, "samples[3].ns is 0, no time"),
+        ({"ns": float("nan")}, "samples[3].ns is nan, no time"),
+        ({"ns": "inf"}, "samples[3].ns is inf, no time"),
+        ({"power_w": float("nan")}, "samples[3] has a clock, power or temperature that is no finite number"),
+        ({"problem": {"m": 0, "n": 1, "k": 1}}, "size m = 0 is too small"),
+    ],
+)
+def test_what_no_bench_can_have_measured_is_passed_over(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    file = write_bench(tmp_path, RECORD)
+    document = json.loads(file.read_text())
+    for name, value in change.items():
+        if name in document:
+            document[name] = value
+        else:
+            document["samples"][3][document["sample_columns"].index(name)] = value
+    file.write_text(json.dumps(document))
+    records, [notice] = read_benches(tmp_path)
+    assert records == []
+    assert notice.message == f"{file} is no record of a bench: {words}; what it measured is left out"
 
 
 def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:

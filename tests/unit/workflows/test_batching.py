@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,14 @@ def test_cutlass_is_a_row_beside_the_stages_and_cublas_is_what_all_are_compared_
     assert list(rows) == ["sgemm-hopper", "cutlass-fp32"]
     assert rows["cutlass-fp32"]["reference"] == "cublas-fp32"
     assert rows["cutlass-fp32"]["pct_of_reference"] == pytest.approx(75.0)
+
+
+def test_a_device_of_no_sms_has_no_peak_to_compare_with(tmp_path: Path) -> None:
+    made = record(CUBE, {"splitk": (3e6,), "cublas-fp32": (3e6,)})
+    write_bench(tmp_path, replace(made, device=replace(made.device, sm_count=0)))
+    [row] = batch_of_shapes(tmp_path).rows
+    assert row["pct_of_peak"] is None
+    assert row["pct_of_reference"] == pytest.approx(100.0)
 
 
 def test_only_what_is_asked_for(tmp_path: Path) -> None:
