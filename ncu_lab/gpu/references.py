@@ -2,8 +2,8 @@
 
 cuBLAS picks one algorithm by a rule of thumb, and pedantic math narrows its choice. Who claims to be faster than the
 library must be faster than the best it can do, so in FP32 every way is tried: ``cublasGemmEx`` in pedantic and in
-default math, and the up to eight algorithms that cublasLt ranks first. What rounds its inputs to TF32 does other work: a way
-counts only when the names of its kernels prove the precision.
+default math, and up to eight algorithms of cublasLt, those that it ranks first. What rounds its inputs to TF32 does
+other work: a way counts only when the names of its kernels prove the precision.
 """
 
 from __future__ import annotations
