@@ -9,7 +9,7 @@ none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ncu_lab.analyze.stake import ATOMICS, DIRECT_WAITS
@@ -49,6 +49,7 @@ class Case:
         access: Its memory accesses.
         next_block: What one more block an SM would take; None unless that can help.
         capability: Compute capability as 10 * major + minor; None where it is not known.
+        functions: Stage -> the function that is its main kernel at this problem, of the stages that were profiled.
     """
 
     summary: LaunchSummary
@@ -56,6 +57,7 @@ class Case:
     access: LaunchAccess
     next_block: NextBlock | None = None
     capability: int | None = None
+    functions: Mapping[str, str] = field(default_factory=dict)
 
     def value(self, key: str) -> float:
         """Return a quantity of the catalogue; 0 where it is not known: no rule follows from what is missing."""
@@ -322,25 +324,27 @@ def advise(case: Case, stage: Stage | None, stages: Mapping[str, Stage]) -> Advi
             continue
         if stage is None or not shown_by:
             return found
-        ahead = list(_ahead_of(stage, shown_by, stages, case.capability))
+        ahead = list(_ahead_of(stage, shown_by, stages, case))
         if ahead:
             return replace(found, stage=ahead[0])
     return None
 
 
-def _ahead_of(
-    stage: Stage, candidates: tuple[str, ...], stages: Mapping[str, Stage], capability: int | None
-) -> Iterator[str]:
+def _ahead_of(stage: Stage, candidates: tuple[str, ...], stages: Mapping[str, Stage], case: Case) -> Iterator[str]:
     """Yield candidates that are registered, of the same arithmetic, run here, and no rung that the stage stands on.
 
-    Those of the very type of A and B come first.
+    Those of the very type of A and B come first. A stage that launches the same function for this problem has nothing
+    to show: `sgemm-hopper` and `splitk` share the kernel for a small C.
     """
+    capability = case.capability
     below = {stage.id, *_below(stage, stages)}
     found = [stages[one] for one in candidates if one in stages and one not in below]
     fitting = [
         one
         for one in found
-        if (one.dtype == "fp32") == (stage.dtype == "fp32") and (capability is None or one.runs_on(capability))
+        if (one.dtype == "fp32") == (stage.dtype == "fp32")
+        and (capability is None or one.runs_on(capability))
+        and case.functions.get(one.id) != case.summary.function
     ]
     yield from (one.id for one in sorted(fitting, key=lambda one: one.dtype != stage.dtype))
 

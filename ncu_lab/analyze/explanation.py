@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ncu_lab.analyze.advising import Case, advise
@@ -49,6 +49,7 @@ def explain_launch(
     device: Device | None,
     stages: Mapping[str, Stage],
     measured: Sequence[MeasuredPeak] = (),
+    functions: Mapping[str, str] | None = None,
 ) -> Explanation:
     """Put together what is said of one launch.
 
@@ -61,12 +62,13 @@ def explain_launch(
         device: The GPU.
         stages: The registry.
         measured: What the GPU was measured to reach when the run was made.
+        functions: Stage -> the function that is its main kernel at this problem (:func:`main_functions`).
     """
     room = _room(summary, verdict, points, device, measured)
     own = row is not None and row.summary is not None and row.summary.launch == summary.launch
     change = row.attribution if row is not None and own and isinstance(row.attribution, Attribution) else None
     reference = row is not None and row.stage.is_reference
-    case = Case(summary, verdict, access, room.next_block, _capability(device))
+    case = Case(summary, verdict, access, room.next_block, _capability(device), functions or {})
     staged = summary.stage is not None and summary.stage in stages
     main = summary.role == "main"
     return Explanation(
@@ -87,6 +89,7 @@ def explain_run(view: RunView, stages: Mapping[str, Stage]) -> dict[int, Explana
         view: The run, with everything else that is known of it.
         stages: The registry.
     """
+    functions = main_functions(view.summaries)
     return {
         summary.launch: explain_launch(
             summary,
@@ -97,9 +100,15 @@ def explain_run(view: RunView, stages: Mapping[str, Stage]) -> dict[int, Explana
             device=view.run.meta.device,
             stages=stages,
             measured=view.run.meta.peaks,
+            functions=functions,
         )
         for summary in view.summaries
     }
+
+
+def main_functions(summaries: Iterable[LaunchSummary]) -> dict[str, str]:
+    """Return stage -> the function that is its main kernel, of launches of one problem."""
+    return {one.stage: one.function for one in summaries if one.stage and one.role == "main"}
 
 
 def explain_ladder(ladder: Ladder, explained: Mapping[str, Explanation]) -> LadderExplanation:

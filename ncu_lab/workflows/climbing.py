@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ncu_lab.analyze.explanation import explain_ladder, explain_launch, explain_run, fastest
+from ncu_lab.analyze.explanation import explain_ladder, explain_launch, explain_run, fastest, main_functions
 from ncu_lab.analyze.judging import judge_accesses
 from ncu_lab.analyze.ladder import attribute_rows, build_ladder, same_device
 from ncu_lab.analyze.roofline import datasheet_roofs, launch_roofline
@@ -166,6 +166,7 @@ def _explained(ladder: Ladder, runs: Sequence[Run], stages: Mapping[str, Stage])
         device=run.meta.device,
         stages=stages,
         measured=run.meta.peaks,
+        functions=main_functions(one.summary for one in ladder.rows if one.summary),
     )
     return {row.stage.id: explanation}
 

@@ -154,6 +154,25 @@ def test_a_stage_is_advised_only_where_it_runs_and_is_registered():
     assert advise(case, STAGES["warptiled"], STAGES) is None  # a registry without it
 
 
+def test_a_stage_that_launches_the_same_function_has_nothing_to_show():
+    case = made("compute", [busy("issue_slots_pct", 73.0)], **FP32)
+    alike = {"sgemm-hopper": case.summary.function}
+    assert advise(case, REGISTRY["splitk"], REGISTRY).stage == "sgemm-hopper"
+    assert advise(replace(case, functions=alike), REGISTRY["splitk"], REGISTRY) is None
+    other = replace(case, functions={"sgemm-hopper": "sgemm_hopper"})
+    assert advise(other, REGISTRY["splitk"], REGISTRY).stage == "sgemm-hopper"
+
+
+def test_for_a_small_c_both_summits_launch_one_kernel_and_neither_is_advised_after_the_other():
+    store = data_dir("examples")
+    seen = view(open_run(ladder(store, size=1024).rows[0].run, store))
+    main = {one.stage: one for one in seen.summaries if one.role == "main"}
+    assert main["splitk"].function == main["sgemm-hopper"].function == "sgemm_small"
+    for stage, other in (("splitk", "sgemm-hopper"), ("sgemm-hopper", "splitk")):
+        advice = seen.explanations[main[stage].launch].advice
+        assert advice is None or advice.stage != other
+
+
 def test_references_get_no_advice():
     case = made("memory", [busy("dram_throughput_pct", 88.0)], **FP32)
     assert advise(case, REGISTRY["cublas-fp32"], REGISTRY) is None
