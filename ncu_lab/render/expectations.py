@@ -34,6 +34,9 @@ _QUANTITIES: Mapping[str, str] = {
 }
 """Short names of quantities; of the others the key itself tells."""
 
+_MORE_DIGITS = (4, 5, 6)
+"""Significant digits to try where a value and its limit print alike; what six do not tell apart is rounding."""
+
 _STATUS: Mapping[str, tuple[bool | None, str, str]] = {
     "met": (True, "met", GOOD),
     "missed": (False, "missed", BAD),
@@ -77,17 +80,31 @@ def _declared(one: Expectation, value: float | None) -> str:
 
 
 def value_words(one: Expectation, value: float | None) -> str:
-    """Write a value in the unit of an expectation."""
-    unit = one.unit
+    """Write a value in the unit of an expectation, with as many digits as tell it from a limit that it is not."""
+    limits = [limit for limit in (one.low, one.high) if limit is not None and limit != value]
+    for digits in (None, *_MORE_DIGITS):
+        if not any(_alike(one.unit, value, limit, digits) for limit in limits):
+            return _in_unit(one.unit, value, digits)
+    return _in_unit(one.unit, value)
+
+
+def _alike(unit: str, value: float | None, limit: float, digits: int | None) -> bool:
+    """Whether a value reads as its limit: in the same words, or by digits alone (16.0, where whole counts are 16)."""
+    same_digits = numbers.significant(value, digits or 3) == numbers.significant(limit, digits or 3)
+    return same_digits or _in_unit(unit, value, digits) == _in_unit(unit, limit, digits)
+
+
+def _in_unit(unit: str, value: float | None, digits: int | None = None) -> str:
+    """Write a value in a unit, with some significant digits instead of the usual ones."""
     if unit == "share":
-        return numbers.share(value)
+        return numbers.percent(None if value is None else 100.0 * value, digits=digits)
     if unit == "%":
-        return numbers.percent(value, digits=3)
+        return numbers.percent(value, digits=digits or 3)
     if unit == "×":
-        return numbers.ratio(value)
+        return numbers.ratio(value, digits or 3)
     if unit.startswith("byte"):
         return numbers.MISSING if value is None else f"{numbers.integer(value)} B"
-    return numbers.count(value)
+    return numbers.count(value, digits or 3)
 
 
 def finding_rows(rows: Iterable[LadderRow]) -> list[Row]:

@@ -55,6 +55,22 @@ def test_values(key, value, words):
     assert value_words(one(key, 0.0), value).replace("\u2009", " ") == words
 
 
+@pytest.mark.parametrize(
+    ("key", "low", "high", "value", "words"),
+    [
+        ("shared_store_wavefronts_per_request", None, 1.15, 1.1544, "1.154"),
+        ("intensity_l2", 16.0, None, 15.996, "15.996"),  # 16.00 with four digits
+        ("stall:barrier", 0.5, None, 0.4996, "49.96 %"),
+        ("fma_pipe_pct", 86.0, None, 85.98, "85.98 %"),
+        ("step", 1.5, None, 1.498, "1.498×"),
+        ("build:registers", None, 128.0, 128.0, "128"),  # the limit itself
+        ("step", 1.0, None, 1.0 + 1e-12, "1.00×"),  # rounding
+    ],
+)
+def test_a_value_is_told_from_a_limit_that_it_is_not(key, low, high, value, words):
+    assert value_words(one(key, low, high), value).replace("\u2009", " ") == words
+
+
 def test_counts_leave_out_what_is_zero():
     assert tally_words([MET, MISSED, UNKNOWN]) == "1 of 3 expectations met, 1 missed, 1 not collected"
     assert tally_words([MET]) == "1 of 1 expectations met"
