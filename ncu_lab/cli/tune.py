@@ -21,6 +21,8 @@ from ncu_lab.cli.options import (
     StoreOption,
     problem_from,
     resolve_store,
+    store_to_read,
+    store_words,
 )
 from ncu_lab.errors import UsageError
 
@@ -81,13 +83,12 @@ def tune(
         raise UsageError("--compile and --arch belong to --dry-run", "A search compiles for the GPU that is here.")
     if example and stage is not None:
         raise UsageError("--example lists the bundled searches, and runs none", "Leave out --stage or --example.")
-    folder = resolve_store(store, example)
     if stage is None:
         if dry_run:
             raise UsageError("no stage was named", "ncu-lab tune --stage autotuned --dry-run lists its tiles.")
-        _list(folder, format)
+        _list(store_to_read(store, example), format)
         return
-    problem = problem_from(size, m, n, k)
+    folder, problem = resolve_store(store, example), problem_from(size, m, n, k)
     from ncu_lab.cli.progress import progress_reporter
 
     if dry_run:
@@ -96,7 +97,10 @@ def tune(
 
         with progress_reporter([stage]) as report:
             record = preview(stage, problem, arch or default_arch(), budget=budget, compiled=compile, report=report)
-        _show_preview(record, format, compiled=compile)
+        sizes = {"--size": size, "-m": m, "-n": n, "-k": k, "--budget": None if budget == DEFAULT_BUDGET else budget}
+        asked = "".join(f" {option} {value}" for option, value in sizes.items() if value is not None)
+        further = "" if compile else f" --dry-run --compile{f' --arch {arch}' if arch else ''}"
+        _show_preview(record, format, compiled=compile, then=f"--stage {stage}{asked}{store_words(store)}{further}")
         return
     from ncu_lab.workflows.tuning import tune as search
 
@@ -134,7 +138,7 @@ def _show(record: TuningRecord, file: Path, format: Format) -> None:
         terminal.line(as_called(f"\nNext: {then}"))
 
 
-def _show_preview(record: TuningRecord, format: Format, *, compiled: bool) -> None:
+def _show_preview(record: TuningRecord, format: Format, *, compiled: bool, then: str) -> None:
     from ncu_lab.render.terminal import STRONG, Terminal, emit
     from ncu_lab.render.tuning import candidate_rows, rejections, tile_columns, tuning_document, tuning_title
 
@@ -151,8 +155,7 @@ def _show_preview(record: TuningRecord, format: Format, *, compiled: bool) -> No
             terminal.line("\nrejected before compiling:")
             for reason in reasons:
                 terminal.paragraph(reason, indent=2)
-        then = "" if compiled else " --dry-run --compile"
-        terminal.line(as_called(f"\nNext: ncu-lab tune --stage {record.stage}{then}"))
+        terminal.line(as_called(f"\nNext: ncu-lab tune {then}"))
 
 
 def _list(folder: Path, format: Format) -> None:

@@ -48,6 +48,25 @@ class Listed:
     left_out: int
 
 
+def searchable(id: str, budget: int | None = None) -> Stage:
+    """Return a stage whose tiles can be searched; what can be said of a request without knowing the GPU.
+
+    Args:
+        id: A stage with a search space.
+        budget: Tiles to try at most; None for all.
+
+    Raises:
+        UsageError: When the stage is unknown or has no search space, or the budget is of no tile.
+    """
+    stage = find_stage(load_stages(), id)
+    if stage.tune is None:
+        known = ", ".join(one.id for one in load_stages().values() if one.tune)
+        raise UsageError(f"stage {id} has no search space", f"Stages with one: {known}.")
+    if budget is not None and budget < 1:
+        raise UsageError(f"--budget {budget} is too small", "Try at least 1 tile, better 64.")
+    return stage
+
+
 def list_tiles(id: str, problem: Problem, arch: str, budget: int | None = None) -> Listed:
     """List the tiles of a stage for an architecture; needs neither GPU nor compiler.
 
@@ -60,12 +79,7 @@ def list_tiles(id: str, problem: Problem, arch: str, budget: int | None = None) 
     Raises:
         UsageError: When the stage has no search space, the GPU is not known or cannot run it, or no tile fits.
     """
-    stage = find_stage(load_stages(), id)
-    if stage.tune is None:
-        known = ", ".join(one.id for one in load_stages().values() if one.tune)
-        raise UsageError(f"stage {id} has no search space", f"Stages with one: {known}.")
-    if budget is not None and budget < 1:
-        raise UsageError(f"--budget {budget} is too small", "Try at least 1 tile, better 64.")
+    stage = searchable(id, budget)
     architecture = architecture_of(arch)
     if not stage.runs_on(capability(arch)):
         raise UsageError(f"stage {id} needs {stage.needs}, not {arch}")

@@ -42,7 +42,7 @@ from ncu_lab.store import Store
 from ncu_lab.store.tuning_files import new_tuning_file, read_tuning, write_tuning
 from ncu_lab.workflows.building import build_variants
 from ncu_lab.workflows.checking import case_of, describe_cases
-from ncu_lab.workflows.compiling_tiles import Listed, buildable, compile_tiles, list_tiles
+from ncu_lab.workflows.compiling_tiles import Listed, buildable, compile_tiles, list_tiles, searchable
 
 TIMEOUT_S = 600.0
 """Of one process: the check of all tiles, or one rung."""
@@ -81,6 +81,7 @@ def tune(
         CheckFailedError: When no tile gives a right result.
         ProgramError: When kernels crash or hang in a rung; what was found until then is stored.
     """
+    searchable(id, budget)  # what is wrong on any GPU is told first
     device = current_device()
     Store(store).check_writable()
     major, minor = device.compute_capability or (0, 0)

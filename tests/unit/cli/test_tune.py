@@ -53,8 +53,37 @@ def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "next_options"),
+    [
+        (("--size", "4096"), "--size 4096 --dry-run --compile"),
+        (("--size", "4096", "-k", "64", "--arch", "sm_80"), "--size 4096 -k 64 --dry-run --compile --arch sm_80"),
+        (("--budget", "7"), "--budget 7 --dry-run --compile"),
+        (("--store", "my runs"), "--store 'my runs' --dry-run --compile"),
+        ((), "--dry-run --compile"),
+    ],
+)
+def test_what_follows_a_dry_run_is_of_the_same_request(
+    tmp_path: Path, options: tuple[str, ...], next_options: str
+) -> None:
+    done = ncu_lab(tmp_path, "tune", "--stage", "autotuned", *options, "--dry-run")
+    assert done.stdout.splitlines()[-1] == f"Next: ncu-lab tune --stage autotuned {next_options}"
+
+
+def test_a_store_that_was_named_must_be_there(tmp_path: Path) -> None:
+    done = ncu_lab(tmp_path, "tune", "--store", "nope")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "the store nope does not exist" in done.stderr
+    (tmp_path / "file").write_text("")
+    done = ncu_lab(tmp_path, "tune", "--store", "file")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "the store file is a file, not a folder" in done.stderr
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
+        (("--stage", "naive"), "stage naive has no search space"),  # also where there is no GPU
+        (("--stage", "autotuned", "--budget", "0"), "--budget 0 is too small"),
         (("--stage", "naive", "--dry-run"), "stage naive has no search space"),
         (("--dry-run",), "no stage was named"),
         (("--stage", "autotuned", "--example"), "--example lists the bundled searches"),
