@@ -197,7 +197,7 @@ def print_expectations(ladder: Ladder, terminal: Terminal) -> None:
     note_dropped(terminal, terminal.table(finding_rows(rows), finding_columns()))
     origins = [f"{origin}: {words}" for origin, words in ORIGINS.items()]
     terminal.paragraph("; ".join(origins) + ".", MUTED)
-    for words in lacking(rows):
+    for words in (*lacking(rows), *built_words(rows)):
         terminal.paragraph(words, MUTED)
     terminal.paragraph(f"{tally_words(findings)}. Why some are missed on an H200: docs/expectations.md")
 
@@ -210,6 +210,20 @@ def lacking(rows: Iterable[LadderRow]) -> list[str]:
             if finding.status == "not_collected":
                 stages.setdefault(finding.lacks, []).append(row.stage.id)
     return [f"{len(of)} not collected, need {lacks}: {', '.join(dict.fromkeys(of))}" for lacks, of in stages.items()]
+
+
+def built_words(rows: Iterable[LadderRow]) -> list[str]:
+    """Say which kernel the compiler's figures are of, where a stage launched another one for this problem."""
+    stages: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        judged = any(one.expectation.key.startswith(BUILD) and one.measured is not None for one in row.findings)
+        ran = row.summary.function if row.summary else ""
+        if judged and ran and row.stage.entry not in ("", ran):
+            stages.setdefault((row.stage.entry, ran), []).append(row.stage.id)
+    return [
+        f"registers and spills by the compiler are of {entry}, not of {ran}, which ran here: {', '.join(of)}"
+        for (entry, ran), of in stages.items()
+    ]
 
 
 def findings_document(row: LadderRow | None) -> list[Json]:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from ncu_lab.model import ORIGINS, Attribution, Finding, Ladder, LadderRow, Unattributed
 from ncu_lab.render import numbers
 from ncu_lab.render.attribution import NET, unattributed_words, written_rows
-from ncu_lab.render.expectations import bounds_words, finding_rows, lacking, quantity_words, tally_words, value_words
+from ncu_lab.render.expectations import (
+    bounds_words,
+    built_words,
+    finding_rows,
+    lacking,
+    quantity_words,
+    tally_words,
+    value_words,
+)
 from ncu_lab.render.figures.badges import SIGNS
 from ncu_lab.render.figures.published import SIGN, published_marks
 from ncu_lab.render.figures.rows import place_rows
@@ -131,7 +139,7 @@ def theory_card(ladder: Ladder, stage: str | None) -> CardWords:
         return CardWords(f"{row.stage.id}: no expectations declared", note, "", table)
     origins = dict.fromkeys(one.expectation.source for one in row.findings)
     told = [f"{origin}: {ORIGINS[origin]}" for origin in origins]
-    foot = "; ".join(told) + ". " + " ".join(f"{words}." for words in lacking([row]))
+    foot = "; ".join(told) + ". " + " ".join(f"{words}." for words in (*lacking([row]), *built_words([row])))
     return CardWords(f"{row.stage.id} against theory: {tally_words(row.findings)}", note, foot.strip(), table)
 
 

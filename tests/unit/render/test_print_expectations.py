@@ -6,7 +6,7 @@ from builders import ladder, row
 
 from ncu_lab.analyze.explanation import explain_ladder
 from ncu_lab.model import Expectation, Finding
-from ncu_lab.render.expectations import expectation_words, print_expectations, tally_words, value_words
+from ncu_lab.render.expectations import built_words, expectation_words, print_expectations, tally_words, value_words
 from ncu_lab.render.ladder import print_ladder
 from ncu_lab.render.terminal import Terminal
 
@@ -93,6 +93,18 @@ def test_table_what_would_tell_and_the_count():
     ]
     assert "1 not collected, need --section WarpStateStats: 2d" in lines
     assert "1 of 3 expectations met, 1 missed, 1 not collected. Why some" in " ".join(lines)
+
+
+def test_figures_of_the_compiler_name_their_kernel_where_another_ran():
+    built = row("2d")
+    assert built.summary.function == "sgemm_2d"
+    built = replace(built, findings=(MET,), stage=replace(built.stage, entry="sgemm_2d"))
+    small = replace(built, summary=replace(built.summary, function="sgemm_small"))
+    others = [built, replace(small, findings=(UNKNOWN,)), replace(row("vectorized"), findings=(MET,))]
+    told = "registers and spills by the compiler are of sgemm_2d, not of sgemm_small, which ran here: 2d"
+    assert built_words([small, *others]) == [told]
+    assert built_words(others) == []
+    assert told in printed(ladder(rows=[small], references=[]), 120)
 
 
 def test_the_ladder_ends_with_the_count_and_the_command():
