@@ -20,6 +20,7 @@ from ncu_lab.cli.options import (
     StoreOption,
     asked_for,
     resolve_store,
+    store_to_read,
 )
 from ncu_lab.errors import UsageError
 
@@ -88,7 +89,7 @@ def noise(
         _tell(noise_of_runs(recorded, folder), format)
         return
     if not stage and not all:
-        _show(folder, format)
+        _show(store_to_read(store, example=False), format)
         return
     from ncu_lab.cli.progress import progress_reporter
     from ncu_lab.workflows.profiling import ProfileRequest, Settings

@@ -89,6 +89,9 @@ def test_mistakes(tmp_path: Path, machine: Machine) -> None:
     assert (both.returncode, "--from does not go with stages" in both.stderr) == (2, True)
     empty = noise(tmp_path, "--from", str(tmp_path))
     assert (empty.returncode, "holds 0 complete runs" in empty.stderr) == (3, True)
+    missing = noise(tmp_path, "--store", "nope")
+    assert (missing.returncode, missing.stdout) == (3, "")
+    assert "the store nope does not exist" in missing.stderr
 
 
 @pytest.mark.skipif(gpu_problem() is None, reason="there is a GPU here")
