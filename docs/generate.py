@@ -324,13 +324,6 @@ def renew_figures(check: bool) -> int:
 
 def main(check: bool) -> int:
     """Write the pages, or tell how they differ from what they should be."""
-    # Builds in this machine's cache would be told of in pages, and not on the next machine.
-    with tempfile.TemporaryDirectory(prefix="no-builds-") as empty:
-        os.environ["NCU_LAB_CACHE"] = empty
-        return _write_or_compare(check)
-
-
-def _write_or_compare(check: bool) -> int:
     differing = renew_figures(check)
     for path, page in pages():
         before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -350,4 +343,8 @@ def _write_or_compare(check: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(check="--check" in sys.argv[1:]))
+    # Builds in this machine's cache would be told of in pages, and not on the next machine.
+    with tempfile.TemporaryDirectory(prefix="no-builds-") as empty:
+        os.environ["NCU_LAB_CACHE"] = empty
+        code = main(check="--check" in sys.argv[1:])
+    sys.exit(code)
