@@ -221,7 +221,7 @@ def built_words(rows: Iterable[LadderRow]) -> list[str]:
         if judged and ran and row.stage.entry not in ("", ran):
             stages.setdefault((row.stage.entry, ran), []).append(row.stage.id)
     return [
-        f"registers and spills by the compiler are of {entry}, not of {ran}, which ran here: {', '.join(of)}"
+        f"Registers and spills by the compiler are of {entry}, not of {ran}, which ran here: {', '.join(of)}"
         for (entry, ran), of in stages.items()
     ]
 

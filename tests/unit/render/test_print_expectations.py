@@ -101,7 +101,7 @@ def test_figures_of_the_compiler_name_their_kernel_where_another_ran():
     built = replace(built, findings=(MET,), stage=replace(built.stage, entry="sgemm_2d"))
     small = replace(built, summary=replace(built.summary, function="sgemm_small"))
     others = [built, replace(small, findings=(UNKNOWN,)), replace(row("vectorized"), findings=(MET,))]
-    told = "registers and spills by the compiler are of sgemm_2d, not of sgemm_small, which ran here: 2d"
+    told = "Registers and spills by the compiler are of sgemm_2d, not of sgemm_small, which ran here: 2d"
     assert built_words([small, *others]) == [told]
     assert built_words(others) == []
     assert told in printed(ladder(rows=[small], references=[]), 120)
