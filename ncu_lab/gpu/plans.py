@@ -35,10 +35,10 @@ REDUCE_DEPTH, REDUCE_MOST_ROWS = 8, 16
 def transposed(stage: Stage, problem: Problem, layout: Layout, sm_count: int) -> Kernels:
     """A is transposed into the workspace, then a persistent kernel multiplies; the last, partial wave is split over K.
 
-    A worker waits for the sums of later workers only, and each hands its first stretch over before it waits: as blocks are
-    placed in their order, two that run at once are enough, and all do where each SM takes two. Where each would have more tiles than its list
-    holds, there are more blocks, nothing is split, and no block waits for another. Blocks work in pairs, one row tile
-    each, that share the tile of B; singly where row tiles are odd in number.
+    A worker waits for the sums of later workers only, and each hands its first stretch over before it waits: as blocks
+    are placed in their order, two that run at once are enough, and all do where each SM takes two. Where each would
+    have more tiles than its list holds, there are more blocks, nothing is split, and no block waits for another. Blocks
+    work in pairs, one row tile each, that share the tile of B; singly where row tiles are odd in number.
     """
     m, n, k = problem.m, problem.n, problem.k
     bm, bn, bk = (stage.tile[name] for name in ("BM", "BN", "BK"))
