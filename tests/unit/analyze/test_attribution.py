@@ -303,11 +303,11 @@ def recorded(tmp_path_factory):
     return found
 
 
-LIMITS = {"golden full": 0.03, "golden targeted": 0.03, "example 1024": 0.03, "example 4096": 0.02}
+LIMITS = {"golden full": 0.03, "golden targeted": 0.03, "example 1024": 0.03, "example 4096": 0.01}
 """Error of the identity that is allowed, by where; the golden reports are of kernels of 18 to 560 µs."""
 
-SHORT_NS, SHORT_LIMIT = 50e3, 0.04
-"""Replays of a short launch differ more; docs/attribution.md says in what."""
+BEYOND = {("example 4096", "cutlass-bf16"): 0.016}
+"""Launches that miss their limit, with what they show; docs/attribution.md says why."""
 
 LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"
 
@@ -325,8 +325,8 @@ def test_the_identity_holds_on_every_recorded_launch(recorded, capsys):
     print("\n".join(lines))
     missed = [
         line
-        for line, (where, _, found) in zip(lines, table, strict=True)
-        if abs(found.error) > (SHORT_LIMIT if found.duration_ns < SHORT_NS else LIMITS.get(where, 0.03))
+        for line, (where, launch, found) in zip(lines, table, strict=True)
+        if abs(found.error) > BEYOND.get((where, launch), LIMITS.get(where, 0.03))
     ]
     assert missed == []
 
