@@ -80,8 +80,7 @@ template <int BLOCKS>
 __device__ __forceinline__ void multiply(const CUtensorMap& map_at, const CUtensorMap& map_b, float* __restrict__ c, int m,
                                          int n, int k, int ldc, float alpha, float beta, int split_tiles,
                                          float* __restrict__ partial, uint32_t* flags) {
-  extern __shared__ __align__(1024) unsigned char raw[];
-  Shared& s = *reinterpret_cast<Shared*>(raw);
+  Shared& s = dynamic_shared<Shared>();
   const int tid = threadIdx.x, warp = uniform(tid / WARP_SIZE), lane = tid % WARP_SIZE;
   const int rank = blockIdx.x % BLOCKS;
   // A worker is a cluster, and a tile its blocks' tiles, one below the other.
@@ -129,7 +128,7 @@ __device__ __forceinline__ void multiply(const CUtensorMap& map_at, const CUtens
   __syncthreads();  // the segments and the barriers are written before any thread reads them
   if (BLOCKS > 1) cluster_sync();  // and every block's barriers before another's boxes and arrivals reach them
   // The whole transpose is done before a box of it is asked for, and before a flag that it zeroes is looked at.
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+  wait_for_kernel_before();
   const int total = uniform(s.total_steps), count = uniform(s.count);
 
   const uint32_t stages = opaque(shared_address(&s.stage[0][0][0][0]));
@@ -330,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(TRANSPOSE_THREADS, 8)
   __shared__ float tile[PIECE_M][PIECE_K + 1];
   const auto at_row = [&](int row, int col) -> float& { return tile[row][(col + row / 32) % PIECE_K]; };
   // Every block of this grid runs by now. Those that multiply take the places that these leave, and wait for all of them.
-  asm volatile("griddepcontrol.launch_dependents;");
+  allow_next_kernel();
   for (int i = blockIdx.x * TRANSPOSE_THREADS + threadIdx.x; i < flag_count; i += gridDim.x * TRANSPOSE_THREADS) {
     flags[i] = 0;
   }

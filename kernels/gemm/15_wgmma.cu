@@ -116,8 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
   // The barriers of every block of the cluster are initialised before another's copies or arrivals reach them.
   if (CLUSTER > 1) {
-    cluster_arrive();
-    cluster_wait();
+    cluster_sync();
   } else {
     __syncthreads();  // the barriers are initialised before any thread uses them
   }
@@ -172,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       for (int step = 0; step < steps; ++step) {
         barrier_wait(full + slot * 8, parity);  // the stage has landed before it is read
         const uint64_t a = a0 + slot * (STAGE_BYTES / 16), b = b0 + slot * (STAGE_BYTES / 16);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        products_begin();
 #pragma unroll
         for (int p = 0; p < BK / 16; ++p) {
           wgmma(d, a + p * (32 / 16), b + p * (16 * 128 / 16), step > 0 || p > 0);
@@ -215,7 +214,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   __syncwarp();  // a warp arrives at the cluster's barrier as one
   // No block ends while a partner's copies or arrivals may still reach its shared memory.
   if (CLUSTER > 1) {
-    cluster_arrive();
-    cluster_wait();
+    cluster_sync();
   }
 }
