@@ -9,11 +9,8 @@
 #include <cstdint>
 #include <functional>
 
-#define __global__
-#define __device__
-#define __host__
-#define __forceinline__ inline
-#define __launch_bounds__(...)
+#include "../kernels_on_host/qualifiers.h"
+
 #define __grid_constant__
 #define __restrict__
 

@@ -7,11 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#define __global__
-#define __device__
-#define __host__
-#define __forceinline__ inline
-#define __launch_bounds__(...)
+#include "qualifiers.h"
+
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // All shared memory, static and dynamic, is the program's only thread-local memory, so that every block can start with it
 // poisoned. (At block scope thread_local implies static, and agrees with extern.)
